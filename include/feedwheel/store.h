@@ -810,9 +810,9 @@ FW_API FW_MUST_CHECK int fw_store_match_put(
 /* By change id. */
 FW_API FW_MUST_CHECK int fw_store_match_list(
 	struct fw_store *st, const struct fw_match_query *q, fw_match_cb *cb, void *ctx, struct fw_err *err);
-/* Remove an order's matches up to this change id; INT64_MAX: all. */
+/* Remove these of an order's matches; one that does not exist is skipped. change_id NULL: all. */
 FW_API FW_MUST_CHECK int fw_store_match_remove(
-	struct fw_store *st, int64_t order_id, bool dead, int64_t last_change_id, struct fw_err *err);
+	struct fw_store *st, int64_t order_id, bool dead, const int64_t *change_id, size_t n, struct fw_err *err);
 /* In no order. Cost: one pass over all matches. */
 FW_API FW_MUST_CHECK int fw_store_match_summary(
 	struct fw_store *st, fw_match_summary_cb *cb, void *ctx, struct fw_err *err);

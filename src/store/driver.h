@@ -352,8 +352,9 @@ typedef int store_event_remove_fn(struct store *st, const int64_t *dead_id, size
 typedef int store_match_put_fn(struct store *st, const struct fw_match *match, size_t n, bool dead, struct fw_err *err);
 typedef int store_match_list_fn(
 	struct store *st, const struct fw_match_query *q, fw_match_cb *cb, void *ctx, struct fw_err *err);
+/* n is 0: all of the order. */
 typedef int store_match_remove_fn(
-	struct store *st, int64_t order_id, bool dead, int64_t last_change_id, struct fw_err *err);
+	struct store *st, int64_t order_id, bool dead, const int64_t *change_id, size_t n, struct fw_err *err);
 typedef int store_match_summary_fn(struct store *st, fw_match_summary_cb *cb, void *ctx, struct fw_err *err);
 
 /*

@@ -33,9 +33,12 @@ int fw_store_match_list(
 	return STORE_CALL(st, match_list, q, cb, ctx, STORE_ERR(err));
 }
 
-int fw_store_match_remove(struct fw_store *st, int64_t order_id, bool dead, int64_t last_change_id, struct fw_err *err)
+int fw_store_match_remove(
+	struct fw_store *st, int64_t order_id, bool dead, const int64_t *change_id, size_t n, struct fw_err *err)
 {
-	return STORE_CALL(st, match_remove, order_id, dead, last_change_id, STORE_ERR(err));
+	if (change_id && !n)
+		return 0;
+	return STORE_CALL(st, match_remove, order_id, dead, change_id, change_id ? n : 0, STORE_ERR(err));
 }
 
 int fw_store_match_summary(struct fw_store *st, fw_match_summary_cb *cb, void *ctx, struct fw_err *err)

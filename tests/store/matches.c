@@ -140,7 +140,7 @@ START_TEST(dead_matches_are_kept_apart_and_come_back)
 }
 END_TEST
 
-START_TEST(matches_are_removed_up_to_a_change)
+START_TEST(matches_are_removed_one_by_one_or_all)
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_err err = {0};
@@ -149,14 +149,18 @@ START_TEST(matches_are_removed_up_to_a_change)
 		put(st, match(ORDER, id), false);
 	put(st, match(ORDER, 20), true);
 	put(st, match(ORDER + 1, 3), false);
-	OK(fw_store_match_remove(st, ORDER, false, 6, &err));
-	ck_assert_uint_eq(count(st, (struct fw_match_query){.order_id = ORDER}), 5);
-	OK(fw_store_match_remove(st, ORDER, false, INT64_MAX, &err));
+	OK(fw_store_match_remove(st, ORDER, false, (const int64_t[]){3, 7, 9, 20, 900}, 5, &err));
+	ck_assert_uint_eq(count(st, (struct fw_match_query){.order_id = ORDER}), 7);
+	ck_assert_uint_eq(count(st, (struct fw_match_query){.order_id = ORDER, .after_change_id = 7}), 3);
+	OK(fw_store_match_remove(st, ORDER, false, &(int64_t){2}, 0, &err)); /* a list of none */
+	ck_assert_uint_eq(count(st, (struct fw_match_query){.order_id = ORDER}), 7);
+	ck_assert_uint_eq(count(st, (struct fw_match_query){.order_id = ORDER + 1}), 1);
+	OK(fw_store_match_remove(st, ORDER, false, NULL, 0, &err));
 	ck_assert_uint_eq(count(st, (struct fw_match_query){.order_id = ORDER}), 0);
 	ck_assert_uint_eq(count(st, (struct fw_match_query){.order_id = ORDER, .dead = true}), 1);
 	ck_assert_uint_eq(sums_of(st).order_n, 2);
-	OK(fw_store_match_remove(st, ORDER, true, INT64_MAX, &err));
-	OK(fw_store_match_remove(st, ORDER, true, INT64_MAX, &err));
+	OK(fw_store_match_remove(st, ORDER, true, NULL, 0, &err));
+	OK(fw_store_match_remove(st, ORDER, true, NULL, 0, &err));
 	ck_assert_uint_eq(sums_of(st).order_n, 1);
 	fw_store_close(st);
 }
@@ -180,7 +184,7 @@ int main(void)
 	Suite *s = suite_create("matches");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {matches_are_listed_by_change, a_match_is_stored_once,
-		dead_matches_are_kept_apart_and_come_back, matches_are_removed_up_to_a_change,
+		dead_matches_are_kept_apart_and_come_back, matches_are_removed_one_by_one_or_all,
 		a_match_without_ids_is_refused};
 
 	stores_begin();

@@ -63,7 +63,7 @@ static int matches_of_order(struct matches *m, int64_t order_id, bool dead)
 	int rc, i = 0;
 
 	do
-		rc = fw_store_match_remove(c->to, order_id, dead, INT64_MAX, c->err);
+		rc = fw_store_match_remove(c->to, order_id, dead, NULL, 0, c->err);
 	while (copy_again(rc, &i));
 	do {
 		m->n = 0;

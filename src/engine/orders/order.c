@@ -453,8 +453,8 @@ int fw_order_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 	rc = rc ? rc : fw_store_record_remove(st, KIND, name, FW_STR_NONE, err);
 	rc = rc ? rc : orders_changed(st, fw_now_ms(), err);
 	if (!rc && o.id > 0) {
-		rc = fw_store_match_remove(st, o.id, false, INT64_MAX, err);
-		rc = rc ? rc : fw_store_match_remove(st, o.id, true, INT64_MAX, err);
+		rc = fw_store_match_remove(st, o.id, false, NULL, 0, err);
+		rc = rc ? rc : fw_store_match_remove(st, o.id, true, NULL, 0, err);
 		rc = rc ? rc : fw_store_record_remove(st, KIND_DELIVERY, delivery_key(o.id, key), FW_STR_NONE, err);
 		rc = rc == FW_ENOTFOUND ? 0 : rc; /* nothing was sent yet */
 	}

@@ -63,7 +63,9 @@ int rs_match_put(struct store *st, const struct fw_match *match, size_t n, bool 
 	return rc ? rc : rs_run(r, "storing matches", err);
 }
 
-int rs_match_remove(struct store *st, int64_t order_id, bool dead, int64_t last_change_id, struct fw_err *err)
+/* The feeds of the changes are unknown, so every cell is told. */
+int rs_match_remove(
+	struct store *st, int64_t order_id, bool dead, const int64_t *change_id, size_t n, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	int rc = rs_slot_start(r, true, err);
@@ -72,7 +74,9 @@ int rs_match_remove(struct store *st, int64_t order_id, bool dead, int64_t last_
 		rs_call(r, cell, RS_TRIM, "match_remove");
 		rs_adds(r, dead ? "dead_" : "");
 		rs_addi(r, order_id);
-		rs_addi(r, last_change_id);
+		rs_addi(r, (int64_t)n);
+		for (size_t i = 0; i < n; i++)
+			rs_addi(r, change_id[i]);
 	}
 	return rc ? rc : rs_run(r, "removing matches", err);
 }

@@ -7,6 +7,10 @@
 
 #define PAGE 1000 /* rows per result: the callback may take its time */
 
+static const char DELETE[] =
+	"DELETE FROM matches {using} WHERE order_id = v.owner AND dead = v.was AND change_id = v.number";
+#define DELETE_COLUMNS "owner:i was:i number:i"
+
 int sql_matches_insert(struct sql *s, const struct fw_match *m, size_t n, bool dead, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(s, err,
@@ -30,9 +34,7 @@ struct match_putting {
 static int matches_put_all(struct sql *s, void *ctx, struct fw_err *err)
 {
 	const struct match_putting *p = ctx;
-	struct sql_rows r = SQL_ROWS(s, err,
-		"DELETE FROM matches {using} WHERE order_id = v.owner AND dead = v.was AND change_id = v.number",
-		"owner:i was:i number:i");
+	struct sql_rows r = SQL_ROWS(s, err, DELETE, DELETE_COLUMNS);
 	int rc;
 
 	for (size_t i = 0; i < p->n; i++)
@@ -89,10 +91,31 @@ int sql_match_list(struct store *st, const struct fw_match_query *q, fw_match_cb
 	return rc;
 }
 
-int sql_match_remove(struct store *st, int64_t order_id, bool dead, int64_t last_change_id, struct fw_err *err)
+struct match_removing {
+	int64_t order_id;
+	bool dead;
+	const int64_t *change_id;
+	size_t n;
+};
+
+static int matches_remove_listed(struct sql *s, void *ctx, struct fw_err *err)
 {
-	return sql_exec_count(sql_of(st), "DELETE FROM matches WHERE order_id = ?1 AND dead = ?2 AND change_id <= ?3",
-		SQL_V(SQL_INT(order_id), SQL_INT(dead), SQL_INT(last_change_id)), &(int64_t){0}, err);
+	const struct match_removing *m = ctx;
+	struct sql_rows r = SQL_ROWS(s, err, DELETE, DELETE_COLUMNS);
+
+	for (size_t i = 0; i < m->n; i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(m->order_id), SQL_INT(m->dead), SQL_INT(m->change_id[i])));
+	return sql_rows_end(&r);
+}
+
+int sql_match_remove(
+	struct store *st, int64_t order_id, bool dead, const int64_t *change_id, size_t n, struct fw_err *err)
+{
+	if (n)
+		return sql_transaction(sql_of(st), matches_remove_listed,
+			&(struct match_removing){order_id, dead, change_id, n}, err);
+	return sql_exec_count(sql_of(st), "DELETE FROM matches WHERE order_id = ?1 AND dead = ?2",
+		SQL_V(SQL_INT(order_id), SQL_INT(dead)), &(int64_t){0}, err);
 }
 
 struct match_summing {

@@ -318,10 +318,16 @@ function ops.match_put()
 	end
 end
 
--- match_remove dead order last: remove an order's matches up to this change
+-- match_remove dead order {change}...: remove these of an order's matches; none given: all
 function ops.match_remove()
-	local dead, order, last = next_arg(), next_arg(), next_arg()
-	call('ZREMRANGEBYSCORE', P .. dead .. 'matches:' .. order, '-inf', last)
+	local dead, order, n = next_arg(), next_arg(), next_int()
+	if n == 0 then
+		call('DEL', P .. dead .. 'matches:' .. order)
+	end
+	for _ = 1, n do
+		local change = next_arg()
+		call('ZREMRANGEBYSCORE', P .. dead .. 'matches:' .. order, change, change)
+	end
 	if call('EXISTS', P .. 'matches:' .. order, P .. 'dead_matches:' .. order) == 0 then
 		call('SREM', P .. 'match_orders', order)
 	end
