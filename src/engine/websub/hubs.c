@@ -28,16 +28,13 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/websub/hubs.h"
-#include "engine/run/worker.h"
 #include "base/banned.h"
 
 #define TICK_MS 200
 #define OPEN_MS (2 * FW_SECOND_MS)
 #define COUNTS_MS (2 * FW_SECOND_MS)
 #define MESSAGES_MS (FW_SECOND_MS / 2)
-#define LEAD_MS (15 * FW_SECOND_MS)
 #define WAIT_MS (3 * FW_SECOND_MS) /* how often another process tries to become the leader */
-#define LEAD_LEASE_MS FW_MINUTE_MS
 #define GAP_MS (5 * FW_MINUTE_MS) /* without a leader for this long, deliveries may be lost */
 #define CATCH_UP_MS FW_HOUR_MS    /* feeds with a hub are then polled within this time */
 #define SLICE 200
@@ -134,6 +131,7 @@ void hub_item_remove(struct fw_hubs *h, struct hub_item *it)
 static void hubs_drop_state(struct fw_hubs *h)
 {
 	h->leads = false;
+	lead_drop(&h->lead);
 	atomic_store(&websub_meter.leads, false);
 	while (h->queue.first)
 		hub_item_remove(h, FW_HEAP_OF(h->queue.first, struct hub_item, node));
@@ -284,47 +282,19 @@ static int leader_compare_base(struct fw_hubs *h, struct fw_err *err)
 /* Renews the record "leader", takes it, or finds that another process has it. */
 static int leader_elect(struct fw_hubs *h, struct fw_err *err)
 {
-	int64_t now_ms = fw_now_ms(), was_ms = 0;
-	struct fw_record mine = {.kind = WEBSUB_RECORD_KIND,
-		.key = FW_STR("leader"),
-		.value = fw_str(h->name),
-		.at_ms = now_ms,
-		.until_ms = now_ms + LEAD_LEASE_MS};
-	struct fw_record r;
-	struct fw_arena a;
-	bool theirs, was = false;
-	int rc;
+	int64_t was_ms;
+	bool mine;
+	int rc = lead_take(&h->lead, h->st, &mine, &was_ms, err);
 
-	fw_arena_init(&a, 0);
-	rc = fw_store_record_get(h->st, WEBSUB_RECORD_KIND, mine.key, &a, &r, err);
-	theirs = !rc && !fw_str_eq(r.value, mine.value);
-	was_ms = rc ? 0 : r.until_ms;
-	if (theirs && r.value.len < FW_WORKER_NAME_MAX && fw_worker_is_dead(fw_arena_dup(&a, r.value.p, r.value.len))) {
-		rc = fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, mine.key, r.value, err);
-		theirs = false;
-	}
-	rc = rc == FW_ENOTFOUND ? 0 : rc;
-	if (!rc)
-		rc = fw_store_record_put(h->st, &mine, theirs || !h->leads, &was, err);
-	fw_arena_finish(&a);
-	if (rc)
+	if (rc || (mine && h->leads))
 		return rc;
-	if (was && theirs) {
-		if (h->leads)
-			fw_warn("hubs: another process sends the requests to hubs now: this one was too slow, or its "
-				"clock is wrong");
-		hubs_drop_state(h);
-		return leader_compare_base(h, err);
-	}
-	return h->leads ? 0 : leader_start(h, was_ms, err);
-}
-
-static void leader_stop(struct fw_hubs *h)
-{
-	assert(!h->leads || h->st); /* losing the store ends the lead */
-	if (h->leads && h->st &&
-		fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, FW_STR("leader"), fw_str(h->name), NULL))
-		fw_debug("hubs: the record 'leader' was not removed and will expire");
+	if (mine)
+		return leader_start(h, was_ms, err);
+	if (h->leads)
+		fw_warn("hubs: another process sends the requests to hubs now: this one was too slow, or its "
+			"clock is wrong");
+	hubs_drop_state(h);
+	return leader_compare_base(h, err);
 }
 
 /* ---- messages ------------------------------------------------------------ */
@@ -473,7 +443,7 @@ static int hubs_run_tasks(struct fw_hubs *h, struct fw_err *err)
 		return rc;
 	if (task_is_due(&h->counts_ms, task_interval_ms(h, COUNTS_MS)))
 		rc = counts_store(h, err);
-	if (!rc && task_is_due(&h->lead_ms, h->leads ? LEAD_MS : task_interval_ms(h, WAIT_MS)))
+	if (!rc && task_is_due(&h->lead_ms, h->leads ? LEAD_RENEW_MS : task_interval_ms(h, WAIT_MS)))
 		rc = leader_elect(h, err);
 	if (rc || !h->leads)
 		return rc;
@@ -508,7 +478,8 @@ static void hubs_on_stop(uv_async_t *async)
 	h->closing = true;
 	if (h->st && counts_store(h, &err))
 		fw_warn("hubs: the counts of deliveries were not stored: %s", err.text);
-	leader_stop(h);
+	assert(!h->leads || h->st); /* losing the store ends the lead */
+	lead_leave(&h->lead, h->st);
 	hubs_drop_state(h);
 	uv_timer_stop(&h->tick);
 	uv_close((uv_handle_t *)&h->tick, NULL);
@@ -575,7 +546,7 @@ int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err 
 	fw_heap_init(&h->queue, hub_item_before);
 	fw_map_init(&h->items, hubs_random());
 	fw_map_init(&h->hubs, hubs_random());
-	fw_worker_name(h->name, sizeof(h->name), -1);
+	lead_init(&h->lead, WEBSUB_RECORD_KIND);
 	rc = callback_base(c->websub_url, &h->base, err);
 	rc = rc ? rc : fw_settings_net(c, HUB_IN_FLIGHT_MAX, &h->net, err);
 	rc = rc ? rc : hubs_open_loop(h, err);

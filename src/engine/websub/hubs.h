@@ -11,6 +11,7 @@
 
 #include "base/heap.h"
 #include "base/map.h"
+#include "engine/lead.h"
 #include "engine/settings.h"
 #include "engine/websub/websub.h"
 #include "engine/websub/websub_requests.h"
@@ -70,10 +71,10 @@ struct fw_hubs {
 	/* next time for each task; monotonic */
 	int64_t open_ms, counts_ms, lead_ms, message_ms, scan_ms;
 	bool outage_logged, base_logged;
-	char name[FW_WORKER_NAME_MAX];
 
 	/* while this process is the leader */
 	bool leads;
+	struct lead lead;
 	struct fw_map items;  /* subscriptions, by the bytes of feed_id */
 	struct fw_heap queue; /* all items, by at_ms */
 	struct fw_map hubs;   /* by host */
