@@ -51,6 +51,7 @@ struct fw_order {
 	/* of a webhook: the newest first; the second, if present, still signs too */
 	struct fw_str secret[FW_ORDER_SECRETS];
 	int64_t created_ms;
+	int64_t woken_ms; /* a person wants what waits to be sent now, whatever failed before; 0: never */
 	bool broken; /* its record is invalid: it matches nothing */
 };
 
@@ -94,23 +95,29 @@ FW_MUST_CHECK int fw_order_remove(struct fw_store *st, struct fw_str name, struc
 FW_MUST_CHECK int fw_order_rotate(
 	struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_order *out, struct fw_err *err);
 
+#define FW_ORDER_BATCH_MAX 100
+#define FW_ORDER_BATCH_BYTES ((size_t)256 << 10) /* of a message, unless one entry is larger */
+
 /*
  * The delivery of an order: what the sender has stored. A batch is fixed before it is sent first,
  * so a repeated message has the same id and the same entries.
  */
 struct fw_order_delivery {
 	int64_t order_id;
-	int64_t first_id, last_id;              /* change ids of the batch that is being sent; 0: none */
-	uint32_t attempt_n;                     /* of this batch */
-	int64_t since_ms;                       /* its first attempt */
-	int64_t next_ms;                        /* the next attempt, not before */
+	int64_t batch_n; /* batches so far: the number of the last one */
+	int64_t id[FW_ORDER_BATCH_MAX]; /* change ids of the batch that is being sent, rising */
+	uint32_t id_n;                  /* 0: none is */
+	uint32_t fail_n;                /* failed attempts since the last accepted one */
+	int64_t since_ms;               /* when the batch was formed */
+	int64_t tried_ms;               /* the end of the last attempt; 0: none yet */
+	int64_t next_ms;                /* the next attempt, not before */
 	int64_t failing_since_ms;               /* no success since; 0: the last attempt was accepted */
 	int64_t status;                         /* HTTP status or exit code of the last attempt; 0: none */
 	struct fw_str error;                    /* of the last attempt; absent: none */
 	int64_t delivered_n, retried_n, dead_n; /* entries, attempts, entries */
 	int64_t delivered_ms;                   /* the last accepted batch */
 };
-/* Without a record: all 0. Strings go into the arena. */
+/* Without a record, or with an invalid one: all 0. Strings go into the arena. */
 FW_MUST_CHECK int fw_order_delivery_get(
 	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_order_delivery *out, struct fw_err *err);
 FW_MUST_CHECK int fw_order_delivery_put(
@@ -143,11 +150,11 @@ struct fw_order_again {
 /*
  * Match all entries stored since since_ms again, in order of id, 1,000 in a transaction; what waits
  * already is left as it is. They count as matched now, for the time after which they become dead
- * letters. FW_EINVAL: the order delivers nothing, or has ended.
+ * letters. The sender tries now, also if the receiver failed before. FW_EINVAL: the order delivers nothing, or has ended.
  */
 FW_MUST_CHECK int fw_order_replay(
 	struct fw_store *st, const struct fw_order *o, int64_t since_ms, struct fw_order_again *r, struct fw_err *err);
-/* Make all dead letters wait again, as if they were matched now. Errors as fw_order_replay(). */
+/* Make all dead letters wait again, in the same way. Errors as fw_order_replay(). */
 FW_MUST_CHECK int fw_order_retry(
 	struct fw_store *st, const struct fw_order *o, struct fw_order_again *r, struct fw_err *err);
 /* The JSON of a match: of a dead letter. */

@@ -64,6 +64,23 @@ static int again_put(struct fw_store *st, const struct again *g, struct fw_order
 	return rc;
 }
 
+/* A person wants them delivered now, also if the receiver failed. */
+static int again_wake(struct fw_store *st, const struct again *g, struct fw_err *err)
+{
+	struct fw_order o;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = fw_order_get(st, g->o->name, &a, &o, err);
+	if (!rc && o.id == g->o->id && !o.broken) {
+		o.woken_ms = fw_now_ms();
+		rc = fw_order_put(st, &o, err);
+	}
+	fw_arena_finish(&a);
+	return rc;
+}
+
 static int again_begin(struct again *g, struct fw_arena *a, const struct fw_order *o, struct fw_err *err)
 {
 	int rc = again_check(o, err);
@@ -91,6 +108,7 @@ int fw_order_replay(
 		rc = rc || !g.n ? rc : again_put(st, &g, r, err);
 		q.after_id = g.n ? g.match[g.n - 1].change_id : q.after_id;
 	} while (!rc && g.n == STEP);
+	rc = rc || !r->n ? rc : again_wake(st, &g, err);
 	fw_arena_finish(&a);
 	return rc;
 }
@@ -108,6 +126,7 @@ int fw_order_retry(struct fw_store *st, const struct fw_order *o, struct fw_orde
 		rc = rc || !g.n ? rc : again_put(st, &g, r, err);
 		q.after_change_id = g.n ? g.match[g.n - 1].change_id : q.after_change_id;
 	} while (!rc && g.n == STEP);
+	rc = rc || !r->n ? rc : again_wake(st, &g, err);
 	fw_arena_finish(&a);
 	return rc;
 }

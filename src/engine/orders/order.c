@@ -59,15 +59,22 @@ static const struct record_member ORDER[] = {
 	{"secret", RECORD_TEXT, AT(secret[0])},
 	{"secret_before", RECORD_TEXT, AT(secret[1])},
 	{"created_ms", RECORD_NUMBER, AT(created_ms)},
+	{"woken_ms", RECORD_NUMBER, AT(woken_ms)},
 	{NULL},
 };
 #undef AT
-#define AT(member) offsetof(struct fw_order_delivery, member)
+/* A delivery's record: its ids are one text, "11 12 15". */
+struct delivery_value {
+	struct fw_order_delivery d;
+	struct fw_str ids;
+};
+#define AT(member) (offsetof(struct delivery_value, d) + offsetof(struct fw_order_delivery, member))
 static const struct record_member DELIVERY[] = {
-	{"first_id", RECORD_NUMBER, AT(first_id)},
-	{"last_id", RECORD_NUMBER, AT(last_id)},
-	{"attempts", RECORD_COUNT, AT(attempt_n)},
+	{"batch", RECORD_NUMBER, AT(batch_n)},
+	{"ids", RECORD_TEXT, offsetof(struct delivery_value, ids)},
+	{"failed", RECORD_COUNT, AT(fail_n)},
 	{"since_ms", RECORD_NUMBER, AT(since_ms)},
+	{"tried_ms", RECORD_NUMBER, AT(tried_ms)},
 	{"next_ms", RECORD_NUMBER, AT(next_ms)},
 	{"failing_since_ms", RECORD_NUMBER, AT(failing_since_ms)},
 	{"status", RECORD_NUMBER, AT(status)},
@@ -359,6 +366,8 @@ static void order_set_members(struct fw_order *o, const struct fw_order_change *
 		o->changes = change->changes != 0;
 	if (change->state >= 0)
 		o->state = (enum fw_order_state)change->state;
+	if (change->to.p || change->state == FW_ORDER_ACTIVE)
+		o->woken_ms = fw_now_ms();
 	if (!order_needs_secret(o))
 		o->secret[0] = o->secret[1] = FW_STR_NONE;
 }
@@ -401,6 +410,29 @@ int fw_order_rotate(
 
 /* ---- deliveries ------------------------------------------------------------------------------ */
 
+static bool delivery_ids_read(struct fw_str text, struct fw_order_delivery *d)
+{
+	for (d->id_n = 0; text.len; d->id_n++) {
+		if (d->id_n == FW_ORDER_BATCH_MAX || !fw_str_int(fw_str_split(text, ' ', &text), &d->id[d->id_n]) ||
+			d->id[d->id_n] <= (d->id_n ? d->id[d->id_n - 1] : 0))
+			return false;
+	}
+	return true;
+}
+
+static void delivery_value_write(const struct fw_order_delivery *d, struct fw_buf *b)
+{
+	struct delivery_value v = {.d = *d};
+	struct fw_buf ids = FW_BUF_INIT(0);
+
+	for (size_t i = 0; i < d->id_n; i++)
+		fw_buf_addf(&ids, i ? " %lld" : "%lld", (long long)d->id[i]);
+	v.ids = fw_buf_str(&ids);
+	record_value_write(b, DELIVERY, &v);
+	b->rc = b->rc ? b->rc : ids.rc;
+	fw_buf_finish(&ids);
+}
+
 static struct fw_str delivery_key(int64_t order_id, char text[24])
 {
 	(void)fw_snprintf(text, 24, "%lld", (long long)order_id);
@@ -410,16 +442,19 @@ static struct fw_str delivery_key(int64_t order_id, char text[24])
 int fw_order_delivery_get(
 	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_order_delivery *out, struct fw_err *err)
 {
+	struct delivery_value v = {.ids = FW_STR_NONE};
 	char key[24];
 	struct fw_record r;
 	int rc = fw_store_record_get(st, KIND_DELIVERY, delivery_key(order_id, key), a, &r, err);
 
 	*out = (struct fw_order_delivery){.order_id = order_id};
-	if (rc == FW_ENOTFOUND)
-		return 0;
-	if (!rc && !record_value_parse(r.value, DELIVERY, a, out))
-		*out = (struct fw_order_delivery){.order_id = order_id};
-	return !rc && a->failed ? fw_no_memory(err) : rc;
+	if (rc)
+		return rc == FW_ENOTFOUND ? 0 : rc;
+	if (record_value_parse(r.value, DELIVERY, a, &v) && delivery_ids_read(v.ids, &v.d)) {
+		*out = v.d;
+		out->order_id = order_id;
+	}
+	return a->failed ? fw_no_memory(err) : 0;
 }
 
 int fw_order_delivery_put(struct fw_store *st, const struct fw_order_delivery *d, int64_t now_ms, struct fw_err *err)
@@ -428,7 +463,7 @@ int fw_order_delivery_put(struct fw_store *st, const struct fw_order_delivery *d
 	char key[24];
 	int rc;
 
-	record_value_write(&b, DELIVERY, d);
+	delivery_value_write(d, &b);
 	rc = b.rc ? fw_no_memory(err) :
 		    fw_store_record_put(st,
 			    &(struct fw_record){.kind = KIND_DELIVERY,

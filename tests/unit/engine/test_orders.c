@@ -321,10 +321,12 @@ START_TEST(a_delivery_is_read_as_it_was_put)
 {
 	struct fw_order_delivery d,
 		w = {.order_id = 7,
-			.first_id = 3,
-			.last_id = 9,
-			.attempt_n = 2,
+			.batch_n = 4,
+			.id = {3, 8, 9},
+			.id_n = 3,
+			.fail_n = 2,
 			.since_ms = 5,
+			.tried_ms = 5,
 			.next_ms = 6,
 			.failing_since_ms = 5,
 			.status = 503,
@@ -332,10 +334,11 @@ START_TEST(a_delivery_is_read_as_it_was_put)
 			.delivered_n = 11};
 
 	ck_assert_int_eq(fw_order_delivery_get(st, 7, &a, &d, &err), 0);
-	ck_assert(d.order_id == 7 && !d.first_id && !d.attempt_n);
+	ck_assert(d.order_id == 7 && !d.id_n && !d.fail_n);
 	ck_assert_int_eq(fw_order_delivery_put(st, &w, 10, &err), 0);
 	ck_assert_int_eq(fw_order_delivery_get(st, 7, &a, &d, &err), 0);
-	ck_assert(d.first_id == 3 && d.last_id == 9 && d.attempt_n == 2 && d.status == 503 && d.delivered_n == 11);
+	ck_assert(d.id_n == 3 && d.id[0] == 3 && d.id[1] == 8 && d.id[2] == 9 && d.batch_n == 4 && d.fail_n == 2);
+	ck_assert(d.tried_ms == 5 && d.status == 503 && d.delivered_n == 11);
 	ck_assert(fw_str_eq(d.error, w.error));
 }
 END_TEST
