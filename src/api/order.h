@@ -52,7 +52,7 @@ struct fw_order {
 	struct fw_str secret[FW_ORDER_SECRETS];
 	int64_t created_ms;
 	int64_t woken_ms; /* a person wants what waits to be sent now, whatever failed before; 0: never */
-	bool broken; /* its record is invalid: it matches nothing */
+	bool broken;      /* its record is invalid: it matches nothing */
 };
 
 const char *fw_order_action_name(enum fw_order_action action);
@@ -104,13 +104,13 @@ FW_MUST_CHECK int fw_order_rotate(
  */
 struct fw_order_delivery {
 	int64_t order_id;
-	int64_t batch_n; /* batches so far: the number of the last one */
-	int64_t id[FW_ORDER_BATCH_MAX]; /* change ids of the batch that is being sent, rising */
-	uint32_t id_n;                  /* 0: none is */
-	uint32_t fail_n;                /* failed attempts since the last accepted one */
-	int64_t since_ms;               /* when the batch was formed */
-	int64_t tried_ms;               /* the end of the last attempt; 0: none yet */
-	int64_t next_ms;                /* the next attempt, not before */
+	int64_t batch_n;                        /* batches so far: the number of the last one */
+	int64_t id[FW_ORDER_BATCH_MAX];         /* change ids of the batch that is being sent, rising */
+	uint32_t id_n;                          /* 0: none is */
+	uint32_t fail_n;                        /* failed attempts since the last accepted one */
+	int64_t since_ms;                       /* when the batch was formed */
+	int64_t tried_ms;                       /* the end of the last attempt; 0: none yet */
+	int64_t next_ms;                        /* the next attempt, not before */
 	int64_t failing_since_ms;               /* no success since; 0: the last attempt was accepted */
 	int64_t status;                         /* HTTP status or exit code of the last attempt; 0: none */
 	struct fw_str error;                    /* of the last attempt; absent: none */
@@ -122,6 +122,8 @@ FW_MUST_CHECK int fw_order_delivery_get(
 	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_order_delivery *out, struct fw_err *err);
 FW_MUST_CHECK int fw_order_delivery_put(
 	struct fw_store *st, const struct fw_order_delivery *d, int64_t now_ms, struct fw_err *err);
+/* One that does not exist is no error. */
+FW_MUST_CHECK int fw_order_delivery_remove(struct fw_store *st, int64_t order_id, struct fw_err *err);
 
 /* An order, its delivery and its matches: what people see. */
 struct fw_order_status {

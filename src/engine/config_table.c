@@ -182,6 +182,10 @@ static const struct fw_setting SETTINGS[] = {
 	{"changes_retention_ms", FW_TYPE_DURATION, "7d", 0, DAYS(36500), NULL,
 		"Changes older than this are deleted from the log of changes; 0: never.", AT(changes_retention_ms),
 		SERVE},
+	{"delivery_timeout_ms", FW_TYPE_DURATION, "3d", 0, DAYS(3650), NULL,
+		"An order's entries that wait for longer than this when an attempt to deliver them fails become dead "
+		"letters; 0: never.",
+		AT(delivery_timeout_ms), "run serve"},
 	{"revisions_max", FW_TYPE_INT, "5", 0, 1000, NULL, "Earlier versions kept of an entry that changes; 0: none.",
 		AT(revisions_max), "run serve push fetch add+check"},
 	{"revision_max_bytes", FW_TYPE_SIZE, "256KiB", 0, MIB(1024), NULL,

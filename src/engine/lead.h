@@ -23,8 +23,7 @@ void lead_init(struct lead *l, struct fw_str kind);
  * end of the last leader's lease; 0: none; may be NULL. Errors: those of the store; then who leads
  * is unknown.
  */
-FW_MUST_CHECK int lead_take(
-	struct lead *l, struct fw_store *st, bool *mine, int64_t *was_until_ms, struct fw_err *err);
+FW_MUST_CHECK int lead_take(struct lead *l, struct fw_store *st, bool *mine, int64_t *was_until_ms, struct fw_err *err);
 /* Without a query: true until the lease might have ended. */
 bool lead_is_safe(const struct lead *l);
 /* Our state was dropped: the record must be taken again. */

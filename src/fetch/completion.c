@@ -37,12 +37,13 @@ static void strings_copy(struct fw_fetch_priv *v)
 	struct fw_str final = fw_buf_str(&v->url[v->n]);
 	struct fw_str permanent = good && v->permanent_n ? fw_buf_str(&v->url[v->permanent_n]) : FW_STR_NONE;
 	struct fw_str coding = f->coded ? fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING) : FW_STR_NONE;
-	struct fw_str *slot[FW_H_LOCATION] = {&f->h_etag, &f->h_last_modified, &f->h_content_type, &f->h_cache_control,
-		&f->h_expires, &f->h_date, &f->h_age, &f->h_retry_after, &f->h_link, &f->h_content_location};
+	struct fw_str *slot[FW_H_LOCATION + 1] = {&f->h_etag, &f->h_last_modified, &f->h_content_type,
+		&f->h_cache_control, &f->h_expires, &f->h_date, &f->h_age, &f->h_retry_after, &f->h_link,
+		&f->h_content_location, &f->h_location};
 	size_t n = final.len + permanent.len + coding.len + 3;
 	char *at;
 
-	for (int i = 0; i < FW_H_LOCATION; i++)
+	for (int i = 0; i <= FW_H_LOCATION; i++)
 		n += fw_fetch_response_header(&v->response, (enum fw_header)i).len + 1;
 	f->text = at = malloc(n);
 	if (!at) {
@@ -53,7 +54,7 @@ static void strings_copy(struct fw_fetch_priv *v)
 	f->final_url = strings_put(&at, final);
 	f->permanent_url = strings_put(&at, permanent);
 	f->h_content_encoding = strings_put(&at, coding);
-	for (int i = 0; i < FW_H_LOCATION; i++)
+	for (int i = 0; i <= FW_H_LOCATION; i++)
 		*slot[i] = strings_put(&at, fw_fetch_response_header(&v->response, (enum fw_header)i));
 }
 

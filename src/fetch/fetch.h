@@ -109,7 +109,7 @@ struct fw_fetch {
 	uint32_t hops;
 	/* headers of the last response, byte for byte; absent when not sent; owned by the fetch */
 	struct fw_str h_etag, h_last_modified, h_content_type, h_cache_control, h_expires, h_date, h_age, h_retry_after,
-		h_link, h_content_location, h_content_encoding;
+		h_link, h_content_location, h_location, h_content_encoding;
 	/*
 	 * timings, bytes, hops, status, kind and at_ms are filled in. queue_us: the time spent
 	 * waiting for slots; no other timing includes it

@@ -96,6 +96,7 @@ struct http {
 	size_t thread_body_max; /* limit of http_thread.body_bytes */
 	uint64_t id_base;       /* of request ids; random at each start */
 	struct maintenance *maintenance;
+	struct fw_sender *sender;        /* NULL: workers send */
 	struct fw_hubs *hubs;            /* NULL: websub_url is unset */
 	struct buckets *pushes;          /* rate limit of documents from hubs, one bucket for each callback */
 	_Atomic uint64_t push_limited_n; /* documents from hubs refused with 429 */

@@ -30,6 +30,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "http/serve.h"
+#include "api/meter.h"
+#include "api/sender.h"
 #include "api/view.h"
 #include "http/bucket.h"
 #include "http/http.h"
@@ -262,6 +264,7 @@ static void http_free(struct http *h)
 	}
 	free(h->thread);
 	http_accept_destroy(h->accept);
+	fw_sender_close(h->sender);
 	fw_hubs_close(h->hubs);
 	buckets_destroy(h->pushes);
 	stream_destroy(h->stream);
@@ -349,6 +352,15 @@ static size_t thread_body_max(const struct http *h)
 	return FW_MAX(part, 2 * most); /* at least one body, compressed and decompressed */
 }
 
+/* Beside workers, the first worker delivers. */
+static int http_sender_open(struct http *h, struct fw_err *err)
+{
+	struct fw_meter_sum s;
+
+	fw_meter_read(h->meter, &s);
+	return s.workers ? 0 : fw_sender_open(&(struct fw_sender_options){.config = h->config}, &h->sender, err);
+}
+
 static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd, struct http **out, struct fw_err *err)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -394,6 +406,8 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 	if (!rc)
 		rc = fw_hubs_open(c, &h->hubs, err);
 	if (!rc)
+		rc = http_sender_open(h, err);
+	if (!rc)
 		rc = server_threads_start(h, err);
 	if (!rc)
 		rc = http_accept_open(h->thread, h->thread_n, fd, h->conns,
@@ -418,6 +432,8 @@ static uint64_t http_stop(struct http *h)
 	uint64_t left;
 	int64_t until_ms;
 
+	if (h->sender)
+		fw_sender_stop(h->sender);
 	http_accept_stop(h->accept);
 	stream_close(h->stream);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);

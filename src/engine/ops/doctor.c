@@ -520,6 +520,8 @@ static void doctor_sandbox(struct doctor_run *d)
 		struct fw_buf b = FW_BUF_INIT(600);
 		unsigned have, lack;
 
+		if (i == FW_SANDBOX_SENDER_SERVER) /* as the server */
+			continue;
 		fw_sandbox_layers(d->c, (enum fw_sandbox_role)i, &have, &lack);
 		fw_buf_addf(&b, "%s: %s", WHO[i], have ? "" : "nothing");
 		doctor_layers(&b, have);

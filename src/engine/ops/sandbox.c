@@ -108,6 +108,11 @@ const char *fw_sandbox_missing_why(enum fw_sandbox_layer layer)
 			    "this build has no sandbox: it needs Linux, and no sanitizer";
 }
 
+static bool role_serves(enum fw_sandbox_role who)
+{
+	return who == FW_SANDBOX_SERVER || who == FW_SANDBOX_SENDER_SERVER;
+}
+
 bool fw_sandbox_is(const struct fw_config *c, const char *word)
 {
 	return c->sandbox && strcmp(c->sandbox, word) == 0;
@@ -232,7 +237,7 @@ static void paths_add_all(
 		cb(ctx, r->folder, FOLDER | WATCHED);
 	for (size_t i = 0; i < r->file_n; i++)
 		cb(ctx, r->file[i], READ | WATCHED);
-	if (who == FW_SANDBOX_SERVER)
+	if (role_serves(who))
 		paths_add_server(c, cb, ctx);
 }
 
@@ -241,7 +246,7 @@ void fw_sandbox_create_files(const struct fw_config *c, enum fw_sandbox_role who
 {
 	int fd;
 
-	if (who != FW_SANDBOX_SERVER)
+	if (!role_serves(who))
 		return;
 	if (c->wal_dir)
 		(void)mkdir(c->wal_dir, 0700);
@@ -299,7 +304,7 @@ static void landlock_add_path(void *ctx, const char *path, unsigned how)
 	fw_landlock_path(ctx, path, how & (READ | FOLDER));
 }
 
-/* Outgoing TCP can be limited only for a server without a fetcher, and a store with known ports. */
+/* Outgoing TCP can be limited only for a server that fetches and sends nothing, and a store with known ports. */
 static bool connect_is_limited(const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *r)
 {
 	return who == FW_SANDBOX_SERVER && !c->websub_url && !r->any_port;

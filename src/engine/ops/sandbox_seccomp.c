@@ -26,7 +26,7 @@
 #if FW_HAVE_SECCOMP
 
 #define MASTER (1u << FW_SANDBOX_MASTER)
-#define CHILD (1u << FW_SANDBOX_WORKER | 1u << FW_SANDBOX_SERVER)
+#define CHILD (1u << FW_SANDBOX_WORKER | 1u << FW_SANDBOX_SERVER | 1u << FW_SANDBOX_SENDER_SERVER)
 #define ALL (MASTER | CHILD)
 
 /* By name: a call that libseccomp or this architecture does not know is skipped. */

@@ -16,10 +16,10 @@
 /* How an attempt ended. */
 struct delivery_result {
 	bool accepted;
-	bool ended;         /* the receiver wants no more, ever: 410 */
-	int64_t status;     /* HTTP status or exit code; 0: none */
+	bool ended;          /* the receiver wants no more, ever: 410 */
+	int64_t status;      /* HTTP status or exit code; 0: none */
 	struct fw_str error; /* unless accepted; borrowed */
-	int64_t retry_ms;   /* Retry-After, from now; 0: none */
+	int64_t retry_ms;    /* Retry-After, from now; 0: none */
 };
 
 /* These changes, n of 1 to FW_ORDER_BATCH_MAX, rising, are the next batch. */

@@ -476,11 +476,18 @@ int fw_order_delivery_put(struct fw_store *st, const struct fw_order_delivery *d
 	return rc;
 }
 
+int fw_order_delivery_remove(struct fw_store *st, int64_t order_id, struct fw_err *err)
+{
+	char key[24];
+	int rc = fw_store_record_remove(st, KIND_DELIVERY, delivery_key(order_id, key), FW_STR_NONE, err);
+
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
 int fw_order_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 {
 	struct fw_order o = {.id = 0};
 	struct fw_arena a;
-	char key[24];
 	int rc;
 
 	fw_arena_init(&a, 0);
@@ -490,8 +497,7 @@ int fw_order_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 	if (!rc && o.id > 0) {
 		rc = fw_store_match_remove(st, o.id, false, NULL, 0, err);
 		rc = rc ? rc : fw_store_match_remove(st, o.id, true, NULL, 0, err);
-		rc = rc ? rc : fw_store_record_remove(st, KIND_DELIVERY, delivery_key(o.id, key), FW_STR_NONE, err);
-		rc = rc == FW_ENOTFOUND ? 0 : rc; /* nothing was sent yet */
+		rc = rc ? rc : fw_order_delivery_remove(st, o.id, err);
 	}
 	fw_arena_finish(&a);
 	return rc;

@@ -65,6 +65,7 @@ struct channel {
 	_Atomic bool woken;     /* the pipe holds a byte already */
 	_Atomic int collecting; /* 1: the store thread sleeps until its open batch is due */
 	uv_async_t to_loop;
+	struct fw_sender *sender; /* of the first worker; else NULL */
 	pthread_t store_thread;
 };
 

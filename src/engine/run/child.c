@@ -57,7 +57,7 @@ static int child_enter_sandbox(const struct child *c, enum fw_sandbox_role role)
 static int child_serve(const struct child *c)
 {
 	fw_log_setup(fw_log_level_of(c->config->log_level), c->config->log_json, "serve");
-	if (child_enter_sandbox(c, FW_SANDBOX_SERVER))
+	if (child_enter_sandbox(c, c->n ? FW_SANDBOX_SERVER : FW_SANDBOX_SENDER_SERVER))
 		return WORKER_SYSTEM;
 	switch (c->serve(c->ctx, c->config, c->meter, c->master_fd, &c->shared[c->index].err)) {
 	case 0:

@@ -54,7 +54,7 @@
 
 static enum fw_sandbox_role child_kind(const struct master *m, int index)
 {
-	return index < m->n ? FW_SANDBOX_WORKER : FW_SANDBOX_SERVER;
+	return index < m->n ? FW_SANDBOX_WORKER : m->n ? FW_SANDBOX_SERVER : FW_SANDBOX_SENDER_SERVER;
 }
 
 static unsigned master_child_kinds(const struct master *m)

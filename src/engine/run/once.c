@@ -2,6 +2,7 @@
 /* The store thread in a run --once: the forecast, the end of the run, and the time it took. */
 #include <stdlib.h>
 
+#include "api/sender.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -90,6 +91,17 @@ static bool once_others_fetch(struct store_thread *s, size_t left)
 	return n > (int64_t)left && began_ms - s->others_ms < HOST_WAIT_MAX_MS;
 }
 
+/* Deliver what is due before the run ends. */
+static bool once_orders_are_sent(struct store_thread *s)
+{
+	if (!s->ch->sender || atomic_load(&s->ch->stopping))
+		return true;
+	if (!s->sender_finishes)
+		fw_sender_finish(s->ch->sender);
+	s->sender_finishes = true;
+	return fw_sender_is_idle(s->ch->sender);
+}
+
 bool once_is_finished(struct store_thread *s)
 {
 	size_t left;
@@ -107,6 +119,8 @@ bool once_is_finished(struct store_thread *s)
 		once_publish_measured(s);
 		return true;
 	}
+	if (!once_orders_are_sent(s))
+		return false;
 	if (!atomic_exchange(&s->ch->finished, true))
 		uv_async_send(&s->ch->to_loop);
 	return false;

@@ -35,6 +35,7 @@ struct store_thread {
 	int64_t full_since_ms, room_at_ms;
 	struct fw_err full_err;
 	bool once_over, index_more;
+	bool sender_finishes; /* run --once: the sender was told to finish */
 	/* run --once: feeds due at other workers; monotonic: unchanged since, next check */
 	int64_t others_n, others_ms, others_check_at_ms;
 	/* monotonic; end of a run --once, last index step, next pruning */

@@ -24,6 +24,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "api/sender.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -77,6 +78,8 @@ void worker_drain(struct worker *w)
 	if (w->draining)
 		return;
 	w->draining = true;
+	if (w->ch.sender)
+		fw_sender_stop(w->ch.sender);
 	atomic_store(&w->ch.open_max, 0);
 	atomic_store(&w->ch.stopping, true);
 	channel_wake_store(&w->ch);
@@ -376,6 +379,19 @@ int worker_init(struct worker *w, const struct worker_options *o)
 	return rc;
 }
 
+static void worker_on_sender_idle(void *ctx)
+{
+	channel_wake_store(ctx);
+}
+
+/* The first worker delivers the matches of orders. */
+static int worker_sender_open(struct worker *w, struct fw_err *err)
+{
+	struct fw_sender_options o = {.config = w->o->config, .idle = worker_on_sender_idle, .ctx = &w->ch};
+
+	return w->o->index ? 0 : fw_sender_open(&o, &w->ch.sender, err);
+}
+
 /*
  * Tune malloc. Bodies and documents come and go in bursts: large blocks go back to the system at
  * once, and both threads share one heap. glibc's defaults (a growing threshold, a heap for each
@@ -415,6 +431,9 @@ int fw_worker_main(const struct worker_options *o)
 	sigfillset(&all);
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &all, NULL); /* only the loop thread gets signals */
+	rc = worker_sender_open(w, &o->shared->err);
+	if (rc)
+		return WORKER_SYSTEM;
 	rc = pthread_create(&w->ch.store_thread, NULL, store_thread_main, &w->ch);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	if (rc) {
@@ -423,6 +442,7 @@ int fw_worker_main(const struct worker_options *o)
 	}
 	uv_run(&w->loop, UV_RUN_DEFAULT);
 	pthread_join(w->ch.store_thread, &code);
+	fw_sender_close(w->ch.sender);
 	uv_loop_close(&w->loop);
 	rc = (int)(intptr_t)code;
 	if (rc == WORKER_DONE && !atomic_load(&w->ch.finished))

@@ -112,8 +112,8 @@ int sql_match_remove(
 	struct store *st, int64_t order_id, bool dead, const int64_t *change_id, size_t n, struct fw_err *err)
 {
 	if (n)
-		return sql_transaction(sql_of(st), matches_remove_listed,
-			&(struct match_removing){order_id, dead, change_id, n}, err);
+		return sql_transaction(
+			sql_of(st), matches_remove_listed, &(struct match_removing){order_id, dead, change_id, n}, err);
 	return sql_exec_count(sql_of(st), "DELETE FROM matches WHERE order_id = ?1 AND dead = ?2",
 		SQL_V(SQL_INT(order_id), SQL_INT(dead)), &(int64_t){0}, err);
 }

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: ISC
+"""A small server that receives webhooks, for the tests of deliveries. It checks each message as
+Standard Webhooks says, and answers as its test wants."""
+import base64
+import hashlib
+import hmac
+import http.server
+import json
+import socketserver
+import threading
+import time
+
+
+def is_signed(secret, headers, body):
+    """Does one of the signatures fit?"""
+    text = b"%s.%s.%s" % (headers["webhook-id"].encode(), headers["webhook-timestamp"].encode(), body)
+    want = base64.b64encode(hmac.new(base64.b64decode(secret.partition("_")[2]), text, hashlib.sha256).digest())
+    return "v1," + want.decode() in headers["webhook-signature"].split(" ")
+
+
+class Message:
+    def __init__(self, path, headers, body, signed):
+        self.path, self.body, self.signed = path, body, signed
+        self.id, self.type = headers["webhook-id"], headers["Content-Type"]
+        self.authorization = headers["Authorization"]
+        self.age = abs(time.time() - int(headers["webhook-timestamp"]))
+
+    def json(self):
+        return json.loads(self.body)
+
+    def ids(self):
+        return [d["id"] for d in self.json()["data"]]
+
+
+class Receiver:
+    """answers[path]: a function of the request's handler that responds; else 204. secrets[path]: the
+    order's secret."""
+
+    def __init__(self):
+        receiver = self
+        self.lock = threading.Lock()
+        self.answers, self.secrets, self.messages = {}, {}, []
+        self.end = threading.Event() # silent answers end then
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def respond(self, status, *headers, body=b""):
+                self.send_response(status)
+                for k, v in headers:
+                    self.send_header(k, v)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                with receiver.lock:
+                    secret = receiver.secrets.get(self.path)
+                    answer = receiver.answers.get(self.path)
+                    receiver.messages.append(Message(
+                        self.path, self.headers, body, secret and is_signed(secret, self.headers, body)))
+                try:
+                    (answer or (lambda h: h.respond(204)))(self)
+                except OSError: # the sender went away
+                    self.close_connection = True
+
+        class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+            daemon_threads = True
+            request_queue_size = 128
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def at(self, path):
+        with self.lock:
+            return [m for m in self.messages if m.path == path]
+
+    def got(self, path):
+        """The ids of all changes, in the order they came."""
+        return [i for m in self.at(path) for i in m.ids()]
+
+    def answer(self, path, function):
+        with self.lock:
+            self.answers[path] = function
+
+    def status(self, path, *statuses, headers=()):
+        """Answer with these statuses, one for each request; the last one stays."""
+        left = list(statuses)
+        self.answer(path, lambda h: h.respond(left.pop(0) if len(left) > 1 else left[0], *headers))
+
+    def silent(self, path):
+        self.answer(path, lambda _: self.end.wait(120))
