@@ -24,13 +24,13 @@ BEGIN {
 	may["engine"] = workshops " engine engine/run/visit.h engine/run/worker.h engine/run/child.h" \
 		" engine/ops/sandbox.h engine/websub/websub_requests.h"
 	may["engine/run"] = workshops " engine engine/run engine/push/quota.h engine/websub/websub.h" \
-		" engine/orders/orders.h engine/ops/sandbox.h"
+		" engine/ops/sandbox.h engine/orders/orders.h engine/orders/runner.h engine/orders/runner_process.h"
 	may["engine/push"] = workshops " engine engine/push engine/orders/orders.h"
 	may["engine/websub"] = workshops " engine engine/websub engine/run/worker.h"
 	may["engine/orders"] = workshops " engine engine/orders engine/run/worker.h"
 	may["engine/out"] = workshops " engine engine/out"
 	may["engine/copy"] = workshops " engine engine/copy"
-	may["engine/ops"] = workshops " engine engine/ops"
+	may["engine/ops"] = workshops " engine engine/ops engine/orders/runner.h"
 	may["http"] = "base api http"
 	may["cli"] = "base api cli http/serve.h"
 	# libraries and system headers that only some files may include: a pattern of headers, a pattern of files

@@ -65,6 +65,12 @@ const char *fw_order_channel_name(enum fw_order_channel channel);
  */
 FW_MUST_CHECK int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_err *err);
 /*
+ * May an order with this destination be added or changed here, by the setting order_commands? A
+ * destination that neither runs a program nor writes a file always may. FW_EINVAL names the remedy.
+ */
+FW_MUST_CHECK int fw_order_check_commands(
+	const char *order_commands, struct fw_str to, bool over_http, struct fw_err *err);
+/*
  * Store a new order; sets id, created_ms, and for a webhook without secret a new one. Strings that
  * it sets live in the arena. FW_EINVAL: the name is invalid or taken, the query ("query, at 7:
  * ...") or the destination is invalid, an action lacks what it needs.

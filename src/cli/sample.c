@@ -40,7 +40,7 @@ static const struct {
 	{"feeds_hub_url", NULL, "https://hub.example.org/"},
 	{"ring_bytes", "Buffering of pushes", NULL},
 	{"wal_dir", NULL, "/var/lib/feedwheel/wal"},
-	{"sandbox", "Sandbox", NULL},
+	{"order_commands", "Sandbox, and what may leave it", NULL},
 	{"log_level", "Log", NULL},
 };
 

@@ -305,6 +305,10 @@ static const struct fw_setting SETTINGS[] = {
 	{"machine_id", FW_TYPE_INT, "0", 0, 1023, NULL,
 		"Part of the ids of pushed rows: must differ between processes that push into one store.",
 		AT(machine_id), SERVE},
+	{"order_commands", FW_TYPE_STRING, "local", 0, 0, "none local http",
+		"Orders that run programs or write files (command:, file:): none, there are none; local, 'feedwheel "
+		"order' adds and changes them; http, tokens with the scope admin do too.",
+		AT(order_commands), "run serve order"},
 	{"sandbox", FW_TYPE_STRING, "auto", 0, 0, "auto require off",
 		"What each process gives up before it reads a byte from outside: auto, all that "
 		"this system supports; require, all, or it does not start; off, nothing.",

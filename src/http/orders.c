@@ -338,6 +338,10 @@ enum MHD_Result http_order_add(struct request *r)
 			action == TAG    ? FW_ORDER_TAG :
 					   FW_ORDER_DELIVER};
 	o.secret[0] = w.secret;
+	if (fw_order_check_commands(r->thread->h->config->order_commands, o.to, true, &err)) {
+		json_decref(doc);
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "%s", err.text);
+	}
 	list_page_begin(&p, r);
 	rc = fw_order_add(r->store, &p.arena, &o, fw_now_ms(), &err);
 	rc = rc ? rc : order_page_write(&p, o.name, w.has & SECRET ? FW_STR_NONE : o.secret[0], &err);
@@ -345,6 +349,24 @@ enum MHD_Result http_order_add(struct request *r)
 		(int)FW_MIN(o.name.len, (size_t)FW_ORDER_NAME_MAX), o.name.p);
 	json_decref(doc);
 	return order_send(&p, MHD_HTTP_CREATED, location, rc, &err);
+}
+
+/*
+ * Are this change's destination, and that of the order as it is, allowed over HTTP? An order may
+ * always be paused and resumed.
+ */
+static bool order_may_change(struct request *r, const struct order_fields *w, struct fw_err *err)
+{
+	const char *how = r->thread->h->config->order_commands;
+	struct fw_order o = {.to = FW_STR_NONE};
+	struct fw_arena a;
+	bool may = true;
+
+	fw_arena_init(&a, 0);
+	if (w->has & (QUERY | TO | CHANGES) && !fw_order_get(r->store, fw_str(r->name), &a, &o, err))
+		may = !fw_order_check_commands(how, w->to, true, err) && !fw_order_check_commands(how, o.to, true, err);
+	fw_arena_finish(&a);
+	return may;
 }
 
 enum MHD_Result http_order_change(struct request *r)
@@ -370,6 +392,10 @@ enum MHD_Result http_order_change(struct request *r)
 		.state = !(w.has & STATE)                    ? -1 :
 			fw_str_eq(w.state, FW_STR("paused")) ? FW_ORDER_PAUSED :
 							       FW_ORDER_ACTIVE};
+	if (!order_may_change(r, &w, &err)) {
+		json_decref(doc);
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "%s", err.text);
+	}
 	list_page_begin(&p, r);
 	rc = fw_order_apply(r->store, fw_str(r->name), &change, &p.arena, &o, &err);
 	rc = rc ? rc : order_page_write(&p, fw_str(r->name), change.made_secret ? o.secret[0] : FW_STR_NONE, &err);

@@ -302,4 +302,37 @@ def http(base):
         ask(200, "GET", "/v1/orders", Authorization="Bearer " + tokens["admin"])
 
 
+@case("over HTTP an order with a command or a file is added and changed only with order_commands = http",
+      needs="server")
+def http_commands(base):
+    w = Feedwheel(base)
+    w.run("order", "add", "mine", "x", "--to", "command:/bin/true")
+    added = {"name": "new", "query": "x", "to": "file:/tmp/x"}
+    for conf, code in (("", 403), ("order_commands = none\n", 403), ("order_commands = http\n", 201)):
+        with http_server(base, store=w.store, conf=conf) as d:
+            def ask(code, method, path, body=None):
+                status, _, said = d.request(method, path, json.dumps(body) if body is not None else None)
+                equal(status, code, "%s %s: %s" % (method, path, said))
+                return said
+            said = ask(code, "POST", "/v1/orders", added)
+            if code == 201:
+                ask(200, "PATCH", "/v1/orders/mine", {"query": "y"})
+                continue
+            holds("order_commands = " in said["detail"] and said["code"] == "permission_denied", said)
+            for change in ({"query": "y"}, {"changes": True}, {"to": HOOK}):
+                ask(403, "PATCH", "/v1/orders/mine", change)
+            for state in ("paused", "active"):
+                equal(ask(200, "PATCH", "/v1/orders/mine", {"state": state})["order"]["state"], state)
+            ask(201, "POST", "/v1/orders", {"name": "hook", "query": "x", "to": HOOK})
+            ask(403, "PATCH", "/v1/orders/hook", {"to": "command:/bin/true"})
+            ask(404, "PATCH", "/v1/orders/nothing", {"query": "y"})
+            ask(204, "DELETE", "/v1/orders/hook")
+    equal({n: o["query"] for n, o in listed(w).items()}, {"mine": "y", "new": "x"})
+    with open(w.conf, "a", encoding="ascii") as f:
+        f.write("order_commands = none\n")
+    complains(w, 2, "order_commands = none", "add", "b", "x", "--to", "command:/bin/true")
+    complains(w, 2, "order_commands = none", "set", "mine", "--to", "file:/x")
+    w.run("order", "set", "mine", "--to", HOOK)
+
+
 run()

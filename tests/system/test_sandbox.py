@@ -355,6 +355,89 @@ def charsets(base):
         equal(sorted(t for t, in w.sql("SELECT title FROM entries")), sorted(titles.values()))
 
 
+def runner_of(p):
+    """Process id of the runner of orders' commands; None: it does not run."""
+    for pid in workers_of(p):
+        try:
+            with open("/proc/%d/comm" % pid, encoding="ascii") as f:
+                if f.read() == "fw-runner\n":
+                    return pid
+        except OSError:
+            pass
+    return None
+
+
+@case("a worker in its sandbox can let the runner run a program and append to a file, also when the runner was killed; "
+      "the runner has no descriptors and no settings, a program has the master's limits; both end with the run")
+def runner(base):
+    program, facts, target = (os.path.join(base, name) for name in ("program", "facts", "target"))
+    with open(program, "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\n{ cat; grep -e NoNewPrivs -e Seccomp: /proc/self/status; } >%s\n"
+                "[ -z \"$1\" ] || exec sleep 1000\n" % facts)
+    os.chmod(program, 0o700)
+    for sandbox in ("off",) if sanitized() or "seccomp" in absent() else ("require", "off"):
+        if sandbox == "require":
+            sandboxed(*LAYERS)
+        folder = os.path.join(base, sandbox)
+        os.mkdir(folder)
+        w = trial_run(folder, [("command", program), ("append", target), ("append", "/nonexistent/x")],
+                      "sandbox = %s\n" % sandbox)
+        p = w.start("run", "--workers", "2")
+        want = [("command", "done"), ("append", "done"), ("append", "Input/output error")]
+        equal(results(w, "worker 0"), want)
+        equal(results(w, "worker 1"), [(attempt, "Bad file descriptor") for attempt, _ in want], "it has no sender")
+        with open(facts, encoding="ascii") as f:
+            limited = "1" if sandbox == "require" else "0"
+            equal(f.read().split(), ["message", "NoNewPrivs:", limited, "Seccomp:", "2" if limited == "1" else "0"])
+        first = runner_of(p)
+        equal(sorted(os.listdir("/proc/%d/fd" % first)), ["0", "1", "2", "3"])
+        with open("/proc/%d/cmdline" % first, encoding="ascii") as f:
+            holds(sandbox == "off" or "\0runner\0" in f.read(), "shown in lists of processes")
+        if sandbox == "require" and os.getuid() == 0:
+            with open("/proc/%d/environ" % first, encoding="utf-8") as f:
+                holds(w.store not in f.read(), "the store's URL")
+        # killed, and its worker too, whose successor has the same to do
+        os.kill(first, signal.SIGKILL)
+        wait_for("the message", lambda: "the runner of orders' commands was killed by signal 9" in w.log())
+        os.kill(workers_of(p)[0], signal.SIGKILL)
+        wait_for("six results", lambda: len(re.findall(r"worker 0: trial: ", w.log())) == 6)
+        equal(re.findall(r"worker 0: trial: (\w+): (.*)$", w.log(), re.M), 2 * want)
+        second = runner_of(p)
+        holds(second not in (None, first), second)
+        stop(p)
+        holds(not os.path.exists("/proc/%d" % second), "the runner is gone")
+        with open(target, encoding="ascii") as f:
+            equal(f.read(), "message\n" * 2)
+        os.remove(target)
+
+
+@case("with order_commands = none no process can use the runner, after a reload too")
+def no_runner(base):
+    w = trial_run(base, [("command", "/bin/true")], "order_commands = none\n")
+    p = w.start("run", "--workers", "1")
+    equal(results(w, "worker 0"), [("command", "Bad file descriptor")])
+    with open(w.conf, "a", encoding="ascii") as f:
+        f.write("order_commands = local\n")
+    p.send_signal(signal.SIGHUP)
+    wait_for("another worker", lambda: "trial: command: done" in w.log())
+    equal(runner_of(p) is None, False)
+    stop(p)
+
+
+@case("the server alone can use the runner; one beside workers cannot", needs="server")
+def server_runner(base):
+    w = trial_run(base, [("command", "/bin/true")], "listen = 127.0.0.1:%d\n" % free_port())
+    p = w.start("serve")
+    equal(results(w, "serve"), [("command", "done")])
+    stop(p)
+    beside = os.path.join(base, "beside")
+    os.mkdir(beside)
+    w = trial_run(beside, [("command", "/bin/true")], "listen = 127.0.0.1:%d\n" % free_port())
+    p = w.start("run", "--workers", "1")
+    equal((results(w, "worker 0"), results(w, "serve")), ([("command", "done")], [("command", "Bad file descriptor")]))
+    stop(p)
+
+
 @case("the metrics show the memory of all processes, also with a /proc that hides other processes", needs="server")
 def hidden(base):
     sandboxed("files")

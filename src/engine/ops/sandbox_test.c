@@ -4,7 +4,7 @@
  * FEEDWHEEL_TEST_SANDBOX lists, and logs each result.
  *
  *	read=PATH write=PATH chmod=PATH connect=PORT bind=PORT signal= ptrace= fork= keys= ring=
- *	code= socket= exec=
+ *	code= socket= exec= command=PATH append=PATH
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/ops/sandbox.h"
+#include "engine/orders/runner.h"
 #include "base/banned.h"
 
 static int try_open(const char *path, int flags)
@@ -95,6 +96,46 @@ static int try_exec(void)
 	return errno;
 }
 
+struct runner_try {
+	struct runner *r;
+	int rc;
+};
+
+static void try_runner_done(void *ctx, const struct runner_result *result)
+{
+	struct runner_try *t = ctx;
+
+	t->rc = result->accepted ? 0 : EIO;
+	runner_close(t->r);
+}
+
+/* Let the runner do it. */
+static int try_runner(const char *command, const char *path)
+{
+	struct runner_try t = {.rc = EIO};
+	struct runner_job job = {.input = FW_STR("message\n"),
+		.order = FW_STR("trial"),
+		.timeout_ms = 60000,
+		.done = try_runner_done,
+		.ctx = &t};
+	struct fw_err err;
+	uv_loop_t loop;
+
+	if (runner_fd() < 0)
+		return EBADF;
+	job.command = command ? fw_str(command) : FW_STR_NONE;
+	job.path = path ? fw_str(path) : FW_STR_NONE;
+	if (uv_loop_init(&loop) || runner_open(&loop, runner_fd(), &t.r, &err))
+		return EIO;
+	if (runner_start(t.r, &job, &err)) {
+		fw_error("%s", err.text);
+		runner_close(t.r);
+	}
+	uv_run(&loop, UV_RUN_DEFAULT);
+	uv_loop_close(&loop);
+	return t.rc;
+}
+
 static int try_one(struct fw_str what, const char *value)
 {
 	char unknown[8];
@@ -128,6 +169,10 @@ static int try_one(struct fw_str what, const char *value)
 		return try_family();
 	if (fw_str_eq(what, FW_STR("exec")))
 		return try_exec();
+	if (fw_str_eq(what, FW_STR("command")))
+		return try_runner(value, NULL);
+	if (fw_str_eq(what, FW_STR("append")))
+		return try_runner(NULL, value);
 	fw_str_copy(unknown, sizeof(unknown), what);
 	fw_error("trial: %s: unknown", unknown);
 	return EINVAL;

@@ -15,6 +15,7 @@
 #include "base/suggest.h"
 #include "base/url.h"
 #include "engine/orders/orders.h"
+#include "engine/orders/runner.h"
 #include "engine/orders/webhook.h"
 #include "engine/records.h"
 #include "query/query.h"
@@ -126,6 +127,43 @@ static int to_check_webhook(struct fw_str to, struct fw_err *err)
 	return rc;
 }
 
+static int to_check_command(struct fw_str command, struct fw_err *err)
+{
+	size_t n = 0;
+
+	for (struct fw_str rest = command; rest.p;)
+		n += fw_str_split(rest, ' ', &rest).len > 0;
+	if (n > RUNNER_WORDS_MAX)
+		return fw_err_set(
+			err, FW_EINVAL, "command: has over %d words: put them into a script", RUNNER_WORDS_MAX);
+	return to_check_path(command, "command", "a program", err);
+}
+
+static int to_check_file(struct fw_str path, struct fw_err *err)
+{
+	char unused[2 * FW_URL_MAX];
+
+	if (!order_path(unused, sizeof(unused), path, 0))
+		return fw_err_set(
+			err, FW_EINVAL, "file: knows %%Y %%m %%d %%H %%M (the time in UTC) and %%%%, and no other %%");
+	return to_check_path(path, "file", "a file", err);
+}
+
+int fw_order_check_commands(const char *order_commands, struct fw_str to, bool over_http, struct fw_err *err)
+{
+	bool touches_here = to_rest(to, FW_STR("command")).p || to_rest(to, FW_STR("file")).p;
+
+	if (!touches_here || strcmp(order_commands, "http") == 0)
+		return 0;
+	if (strcmp(order_commands, "none") == 0)
+		return fw_err_set(err, FW_EINVAL,
+			"order_commands = none: orders run no commands and write no files (feedwheel.conf(5))");
+	return !over_http ? 0 :
+			    fw_err_set(err, FW_EINVAL,
+				    "orders with a command or a file are added and changed by 'feedwheel order' on the "
+				    "server's machine; over HTTP only with order_commands = http");
+}
+
 int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_err *err)
 {
 	struct fw_str rest;
@@ -139,11 +177,11 @@ int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_er
 	}
 	if ((rest = to_rest(to, FW_STR("command"))).p) {
 		*out = FW_ORDER_COMMAND;
-		return to_check_path(rest, "command", "a program", err);
+		return to_check_command(rest, err);
 	}
 	if ((rest = to_rest(to, FW_STR("file"))).p) {
 		*out = FW_ORDER_FILE;
-		return to_check_path(rest, "file", "a file", err);
+		return to_check_file(rest, err);
 	}
 	if ((rest = to_rest(to, FW_STR("redis"))).p || (rest = to_rest(to, FW_STR("rediss"))).p) {
 		*out = FW_ORDER_REDIS;

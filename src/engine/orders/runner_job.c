@@ -120,7 +120,7 @@ void runner_job_append(const char *path)
 		job_fails(1, "file not opened", path, errno == ELOOP ? "it is a symbolic link" : strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		job_fails(1, "file not opened", path, "it is not a regular file");
-	/* two orders may have the same file: the end of one's lines is not a torn line of the other */
+	/* two orders may have the same file: a write in the middle is no torn line */
 	while (flock(fd, LOCK_EX) && errno == EINTR)
 		;
 	if (fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n')

@@ -27,15 +27,17 @@
 #include "engine/run/child.h"
 #include "engine/config_text.h"
 #include "engine/ops/sandbox.h"
+#include "engine/orders/runner_process.h"
 #include "base/banned.h"
 
 #define HANDED_MAX_BYTES ((size_t)8 << 20)
 #define ARGUMENTS_MAX 8
+#define RUNNER "runner-" /* and its descriptor: what fw_run_child() is handed for the runner */
 
 /* Head of the file, written and read by the same binary; the configuration follows. */
 struct child_handoff {
 	int64_t started_ms;
-	int shared_fd, meter_fd, master_fd;
+	int shared_fd, meter_fd, master_fd, runner_fd;
 	int index, n, slot_n;
 	bool once;
 };
@@ -94,6 +96,7 @@ static int child_work(const struct child *c)
 int child_main(const struct child *c)
 {
 	signal(SIGHUP, SIG_IGN);
+	runner_fd_set(c->runner_fd);
 	return c->index < c->n ? child_work(c) : child_serve(c);
 }
 
@@ -140,6 +143,7 @@ static int handoff_write(const struct child *c, int *fd)
 		.shared_fd = c->shared_fd,
 		.meter_fd = fw_meter_fd(c->meter),
 		.master_fd = c->master_fd,
+		.runner_fd = c->runner_fd,
 		.index = c->index,
 		.n = c->n,
 		.slot_n = c->slot_n,
@@ -157,35 +161,52 @@ static int handoff_write(const struct child *c, int *fd)
 	rc = rc ? rc : fd_keep_on_exec(*fd);
 	rc = rc ? rc : fd_keep_on_exec(h.shared_fd);
 	rc = rc ? rc : fd_keep_on_exec(h.meter_fd);
+	rc = rc || h.runner_fd < 0 ? rc : fd_keep_on_exec(h.runner_fd);
 	return rc ? rc : fd_keep_on_exec(h.master_fd);
+}
+
+/* Returns only on failure: a negative errno. */
+static int program_exec(const char *const *argv, const char *who, const char *handed)
+{
+	const char *all[ARGUMENTS_MAX + 3] = {NULL};
+	size_t n = 0;
+
+	while (argv[n] && n < ARGUMENTS_MAX) {
+		all[n] = argv[n];
+		n++;
+	}
+	all[n++] = who; /* shown in lists of processes */
+	all[n] = handed;
+	unsetenv("FEEDWHEEL_STORE"); /* it may hold a password */
+	/* the running binary: its path may name another file by now */
+	execv("/proc/self/exe", (char *const *)(uintptr_t)all);
+	return -errno;
+}
+
+int child_exec_runner(int fd, const char *const *argv)
+{
+	char handed[24];
+	int rc = fd_keep_on_exec(fd);
+
+	(void)fw_snprintf(handed, sizeof(handed), RUNNER "%d", fd);
+	return rc ? rc : program_exec(argv, "runner", handed);
 }
 
 int child_exec(const struct child *c, const char *const *argv)
 {
-	const char *all[ARGUMENTS_MAX + 3] = {NULL};
 	char who[24], file[16];
-	size_t n = 0;
 	int fd, rc = handoff_write(c, &fd);
 
 	if (rc && fd >= 0)
 		close(fd);
 	if (rc)
 		return rc;
-	while (argv[n] && n < ARGUMENTS_MAX) {
-		all[n] = argv[n];
-		n++;
-	}
 	if (c->index < c->n)
 		(void)fw_snprintf(who, sizeof(who), "worker-%d", c->index);
 	else
 		(void)fw_snprintf(who, sizeof(who), "server");
 	(void)fw_snprintf(file, sizeof(file), "%d", fd);
-	all[n++] = who; /* shown in lists of processes */
-	all[n] = file;
-	unsetenv("FEEDWHEEL_STORE"); /* it may hold a password */
-	/* the running binary: its path may name another file by now */
-	execv("/proc/self/exe", (char *const *)(uintptr_t)all);
-	return -errno;
+	return program_exec(argv, who, file);
 }
 
 /* Read all that the master wrote. */
@@ -229,6 +250,7 @@ static int handoff_read(int fd, struct child *c, struct fw_config **config, stru
 		.n = h.n,
 		.slot_n = h.slot_n,
 		.master_fd = h.master_fd,
+		.runner_fd = h.runner_fd,
 		.once = h.once,
 		.started_ms = h.started_ms};
 	c->shared = mmap(
@@ -249,6 +271,11 @@ int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx)
 #ifdef __linux__
 	prctl(PR_SET_NAME, program_invocation_short_name, 0, 0, 0); /* the default would be "exe" */
 #endif
+	if (fw_str_starts(fw_str(handed), FW_STR(RUNNER))) {
+		if (fw_str_int(fw_str_sub(fw_str(handed), strlen(RUNNER), strlen(handed)), &fd) && fd > STDERR_FILENO &&
+			fd <= INT_MAX)
+			return runner_main((int)fd);
+	}
 	if (!fw_str_int(fw_str(handed), &fd) || fd < 0 || fd > INT_MAX)
 		fd = -1;
 	if (handoff_read((int)fd, &c, &config, &err)) {

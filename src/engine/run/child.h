@@ -13,6 +13,7 @@ struct child {
 	/* workers are 0 ... n - 1; the server, if there is one, is n */
 	int index, n, slot_n;
 	int master_fd; /* end of file: the master is gone */
+	int runner_fd; /* socket of the runner (engine/orders/runner.h); -1: not for this child */
 	bool once;
 	/* start and id of the run; a run --once fetches what is due by then */
 	int64_t started_ms;
@@ -28,6 +29,8 @@ int child_main(const struct child *c);
  * failure: a negative errno.
  */
 FW_MUST_CHECK int child_exec(const struct child *c, const char *const *argv);
+/* The same for the runner: fd is its end of the socket. */
+FW_MUST_CHECK int child_exec_runner(int fd, const char *const *argv);
 
 /*
  * Zeroed memory that children share. *fd: descriptor by which a re-executed child maps it; -1: not

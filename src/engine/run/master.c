@@ -11,6 +11,11 @@
  * over. If the master itself is killed, the workers see the end of a pipe and drain. If all are
  * killed, the next run finds their leases by their heartbeat records (store_thread.c).
  *
+ * The runner of orders' commands is a child too, but takes no part in this: it is started when the
+ * sender in worker 0 (or in the server, if there are no workers) has sent it a first job, and again
+ * if it has died; it ends when its socket is closed. The master looks whether a job waits, and
+ * reads none.
+ *
  * At the first stop request the master tells the workers to drain. At the second it makes them exit
  * at once, by a signal of its own: a terminal's ^C, or a supervisor that signals every process,
  * reaches the workers too and must not count as the second request.
@@ -18,12 +23,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +39,7 @@
 #include "base/str.h"
 #include "engine/run/child.h"
 #include "engine/run/master.h"
+#include "engine/orders/runner_process.h"
 #include "engine/settings.h"
 
 #define TICK_MS 200
@@ -49,6 +57,8 @@
 #define STEADY_MS (30 * FW_SECOND_MS)     /* a child that lived this long started properly */
 #define STATUS_MS (5 * FW_SECOND_MS)      /* interval of status lines for the service manager */
 #define EARLY_MS (5 * FW_SECOND_MS)
+#define RUNNER_END_MS (RUNNER_KILL_MS + FW_SECOND_MS) /* it ends its programs first */
+#define RUNNER_END_STEP_MS 10
 #define RESPAWN_MIN_MS 100
 #define RESPAWN_MAX_MS (30 * FW_SECOND_MS)
 
@@ -63,11 +73,24 @@ static unsigned master_child_kinds(const struct master *m)
 		(m->slot_n > m->n ? 1u << FW_SANDBOX_SERVER : 0);
 }
 
+/* The sender is in the first child: worker 0, or the server if it is alone. */
+static int child_runner_fd(const struct master *m, int index)
+{
+	return index == 0 && strcmp(m->config->order_commands, "none") != 0 ? m->runner_fd[0] : -1;
+}
+
+static void master_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 /*
  * Runs in the child, after the fork. With a sandbox that randomises the memory layout it executes
  * this program again; otherwise it goes on as forked.
  */
-static int child_begin(const struct master *m, int index)
+static int child_begin(struct master *m, int index)
 {
 	struct child c = {.config = m->config,
 		.shared = m->shared,
@@ -77,6 +100,7 @@ static int child_begin(const struct master *m, int index)
 		.n = m->n,
 		.slot_n = m->slot_n,
 		.master_fd = m->pipe_fd[0],
+		.runner_fd = child_runner_fd(m, index),
 		.once = m->o->once,
 		.started_ms = m->started_ms,
 		.serve = m->o->serve,
@@ -85,6 +109,9 @@ static int child_begin(const struct master *m, int index)
 	int rc;
 
 	close(m->pipe_fd[1]);
+	master_close(&m->runner_fd[1]);
+	if (c.runner_fd < 0)
+		master_close(&m->runner_fd[0]);
 	fw_sandbox_layers(m->config, child_kind(m, index), &have, &lack);
 	if (!(have & FW_SANDBOX_LAYOUT) || !m->o->exec_args)
 		return child_main(&c);
@@ -240,12 +267,78 @@ static void child_on_exit(struct master *m, int index, int status)
 		child_schedule_respawn(s, now_ms);
 }
 
+/* ---- the runner ------------------------------------------------------------------------------ */
+
+/* Runs in the runner's process, after the fork. */
+static int runner_begin(struct master *m)
+{
+	unsigned have, lack;
+
+	fw_sandbox_layers(m->config, FW_SANDBOX_WORKER, &have, &lack);
+	/* as a new program, its memory holds no settings */
+	if (have & FW_SANDBOX_LAYOUT && m->o->exec_args && child_exec_runner(m->runner_fd[1], m->o->exec_args))
+		return EXIT_FAILURE;
+	return runner_main(m->runner_fd[1]);
+}
+
+/* Start the runner if a job waits for it. */
+static void runner_check(struct master *m)
+{
+	struct pollfd job = {.fd = m->runner_fd[1], .events = POLLIN};
+	int64_t now_ms = fw_mono_ms();
+	pid_t pid;
+
+	if (m->runner.pid || now_ms < m->runner.respawn_at_ms || poll(&job, 1, 0) <= 0)
+		return;
+	m->runner.born_ms = now_ms;
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		_exit(runner_begin(m));
+	if (pid < 0) {
+		fw_error("commands of orders wait: process not created: %s", strerror(errno));
+		child_schedule_respawn(&m->runner, now_ms);
+	} else {
+		m->runner.pid = pid;
+	}
+}
+
+static void runner_on_exit(struct master *m, int status)
+{
+	if (WIFSIGNALED(status))
+		fw_error("the runner of orders' commands was killed by signal %d: the next job starts it again",
+			WTERMSIG(status));
+	else
+		fw_error("the runner of orders' commands exited with code %d", WEXITSTATUS(status));
+	m->runner.pid = 0;
+	child_schedule_respawn(&m->runner, fw_mono_ms());
+}
+
+/* Its socket is closed at all other ends, so it ends; if it hangs it is killed. */
+static void runner_finish(struct master *m)
+{
+	const struct timespec step = fw_timespec(RUNNER_END_STEP_MS);
+	int64_t waited_ms = 0;
+
+	while (m->runner.pid && waitpid(m->runner.pid, NULL, WNOHANG) == 0) {
+		if (waited_ms >= RUNNER_END_MS)
+			kill(m->runner.pid, SIGKILL);
+		nanosleep(&step, NULL);
+		waited_ms += RUNNER_END_STEP_MS;
+	}
+	m->runner.pid = 0;
+}
+
+/* ---- children that have ended ---------------------------------------------------------------- */
+
 static void children_reap(struct master *m)
 {
 	pid_t pid;
 	int status;
 
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+		if (pid == m->runner.pid && (WIFEXITED(status) || WIFSIGNALED(status)))
+			runner_on_exit(m, status);
 		for (int i = 0; i < m->slot_n; i++) {
 			if (m->slot[i].pid != pid)
 				continue;
@@ -566,6 +659,7 @@ void master_step(struct master *m, int number)
 		master_reload(m);
 	children_reap(m);
 	children_check(m);
+	runner_check(m);
 	children_restart_for_files(m);
 	fw_meter_master_usage(m->meter);
 	master_progress(m);
@@ -598,6 +692,7 @@ int master_begin(struct master *m, const struct fw_config *c, const struct fw_ru
 		.o = o,
 		.n = o->serve_only ? 0 : fw_settings_workers(c),
 		.pipe_fd = {-1, -1},
+		.runner_fd = {-1, -1},
 		.shared_fd = -1,
 		.started_mono_ms = fw_mono_ms(),
 		.started_ms = fw_now_ms(),
@@ -612,7 +707,8 @@ int master_begin(struct master *m, const struct fw_config *c, const struct fw_ru
 	m->shared = child_memory(master_shared_bytes(m), &m->shared_fd);
 	m->meter = fw_meter_create((size_t)m->n, o->serve != NULL);
 	m->slot = calloc((size_t)m->slot_n, sizeof(*m->slot));
-	if (!m->shared || !m->meter || !m->slot || pipe2(m->pipe_fd, O_CLOEXEC))
+	if (!m->shared || !m->meter || !m->slot || pipe2(m->pipe_fd, O_CLOEXEC) ||
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, m->runner_fd))
 		return m->rc = fw_err_set(&m->err, FW_EIO, "master not started: %s", strerror(errno));
 	fw_meter_master_usage(m->meter);
 	m->rc = fw_sandbox_check(c, master_child_kinds(m), &m->err);
@@ -634,10 +730,11 @@ void master_report(const struct master *m, struct fw_run_stats *out)
 
 void master_finish(struct master *m)
 {
-	if (m->pipe_fd[0] >= 0) {
-		close(m->pipe_fd[0]);
-		close(m->pipe_fd[1]);
+	for (int i = 0; i < 2; i++) {
+		master_close(&m->pipe_fd[i]);
+		master_close(&m->runner_fd[i]);
 	}
+	runner_finish(m);
 	if (m->shared)
 		munmap(m->shared, master_shared_bytes(m));
 	if (m->shared_fd >= 0)

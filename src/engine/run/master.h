@@ -40,6 +40,8 @@ struct master {
 	int n;
 	int slot_n;
 	int pipe_fd[2];
+	int runner_fd[2];         /* the sender's end, the runner's; both stay open, so it can be started again */
+	struct child_slot runner; /* runs commands of orders; only while its socket had something to read */
 	int64_t started_mono_ms, started_ms;
 	int64_t cpu_before_ms;     /* CPU time of earlier children, to subtract */
 	int64_t stop_requested_ms; /* monotonic; first stop request */

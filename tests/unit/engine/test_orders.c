@@ -111,6 +111,11 @@ START_TEST(bad_orders_are_refused_with_words)
 		{"a", "x", "", "no destination"},
 		{"a", "x", "ftp://example.org/", "unknown destination 'ftp://example.org/'"},
 		{"a", "x", "command:notify", "absolute path"},
+		{"a", "x",
+			"command:/x 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 "
+			"1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4",
+			"over 64 words: put them into a script"},
+		{"a", "x", "file:/x/%Y%m%S", "knows %Y %m %d %H %M"},
 		{"a", "x", "file:x", "absolute path"},
 		{"a", "x", "redis:", "name of a stream"},
 		{"a", "x", "https://", "host"},

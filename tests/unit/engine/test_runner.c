@@ -206,8 +206,8 @@ START_TEST(a_program_that_cannot_start_says_so)
 	ck_assert_ptr_nonnull(strstr(s.error, "Permission denied"));
 	s = run("relative", NULL, FW_STR("x"), LONG_MS);
 	ck_assert_ptr_nonnull(strstr(s.error, "no absolute path"));
-	s = run("/x 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 "
-		"1 2 3 4 5 6 7 8 9 0 1 2 3 4",
+	s = run("/x 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 "
+		"1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4",
 		NULL, FW_STR("x"), LONG_MS);
 	ck_assert_ptr_nonnull(strstr(s.error, "too many words"));
 }
