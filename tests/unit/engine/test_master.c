@@ -160,7 +160,13 @@ pid_t __wrap_waitpid(pid_t pid, int *status, int flags)
 {
 	if (!playing)
 		return __real_waitpid(pid, status, flags);
-	ck_assert(pid == -1 && flags & WNOHANG);
+	ck_assert(flags & WNOHANG);
+	if (pid != -1) { /* the runner ends when its socket is closed */
+		ck_assert_int_eq(pid, m.runner.pid);
+		ck_assert_int_lt(m.runner_fd[0], 0);
+		sim_of(pid)->pid = 0;
+		return pid;
+	}
 	for (int i = 0; i < PLACES; i++) {
 		struct sim *c = &sims[i];
 
@@ -561,6 +567,43 @@ START_TEST(dies_again_and_again)
 	pass(1);
 	ck_assert_uint_eq(fork_n, had + 1);
 	ck_assert_uint_eq(manager.ready, 1); /* the manager is not told of this */
+	world_leave();
+}
+END_TEST
+
+/* The runner is started when a job waits, and again after pauses as long as one does. */
+START_TEST(job_starts_the_runner)
+{
+	char job;
+
+	world_begin();
+	pass(FW_MINUTE_MS);
+	ck_assert_uint_eq(fork_n, WORKERS);
+	ck_assert_int_eq(send(m.runner_fd[0], "x", 1, 0), 1);
+	pass(TICK_MS);
+	ck_assert_uint_eq(fork_n, WORKERS + 1);
+	pass(FW_MINUTE_MS);
+	ck_assert_uint_eq(fork_n, WORKERS + 1);
+	ends(sim_of(m.runner.pid), KILLED(SIGKILL));
+	pass(1);
+	ck_assert_uint_eq(fork_n, WORKERS + 2);
+	ends(sim_of(m.runner.pid), EXITED(1));
+	pass(1);
+	ck_assert_uint_eq(fork_n, WORKERS + 2);
+	pass(2 * TICK_MS);
+	ck_assert_uint_eq(fork_n, WORKERS + 3);
+	ck_assert_int_eq(recv(m.runner_fd[1], &job, 1, MSG_DONTWAIT), 1);
+	ends(sim_of(m.runner.pid), KILLED(SIGKILL));
+	pass(FW_MINUTE_MS);
+	ck_assert_uint_eq(fork_n, WORKERS + 3);
+	ck_assert_int_eq(m.runner.pid, 0);
+	forks_fail = true;
+	ck_assert_int_eq(send(m.runner_fd[0], "x", 1, 0), 1);
+	pass(FW_MINUTE_MS);
+	forks_fail = false;
+	pass(31 * FW_SECOND_MS);
+	ck_assert_int_gt(m.runner.pid, 0);
+	ck_assert_uint_eq(restarts() + kill_n, 0); /* it is no worker */
 	world_leave();
 }
 END_TEST
@@ -1259,6 +1302,7 @@ int main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, hours_of_nothing);
 	tcase_add_test(t, dies_again_and_again);
+	tcase_add_test(t, job_starts_the_runner);
 	tcase_add_test(t, die_together);
 	tcase_add_test(t, child_that_is_down_reports_no_shortage);
 	tcase_add_test(t, fork_fails);
