@@ -254,7 +254,7 @@ static int job_start(struct sender_attempt *a, struct fw_err *err)
 		.ctx = a};
 
 	if (!a->s->runner)
-		return fw_err_set(err, FW_EUNSUP, "the runner is not available");
+		return fw_err_set(err, FW_EUNSUP, "order_commands = none: no command runs, and no file is written");
 	(void)fw_str_split(a->o.to, ':', &rest);
 	if (a->channel == FW_ORDER_COMMAND)
 		j.command = rest;
