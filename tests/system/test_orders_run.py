@@ -4,10 +4,15 @@
 import json
 import os
 import re
+import shlex
+import shutil
 import signal
+import socket
+import subprocess
 import time
 
-from harness import Feedwheel, case, equal, holds, run, wait_for
+from http_server import free_port
+from harness import BUILD, ROOT, STARTED, Skip, Feedwheel, case, equal, holds, run, wait_for
 
 
 def filled(w, n):
@@ -156,6 +161,21 @@ def file_a_minute(base):
     equal((got[:2], [json.loads(l)["id"] for l in got[2:]]), (['{"id":1}', '{"id":'], entries(w)))
 
 
+@case("a program that does not end is killed with what it has started, and its message comes again")
+def time_limit(base):
+    path = program(base, "p", "echo $FEEDWHEEL_MESSAGE_ID >>ids; [ $(wc -l <ids) -gt 1 ] && exit 0\n"
+                              "trap '' TERM; sleep 1000 & echo $! >child; echo 'still waiting' >&2; sleep 1000")
+    w = order(base, "notify", "command:" + path)
+    w.binary = os.path.join(BUILD, "tests", "system", "feedwheel_test") # its limit is 2 s, not 60 s
+    p = w.start("run", "--workers", "1")
+    wait_for("the second attempt", lambda: delivery(w, "notify")["delivered_n"] == 3, 60)
+    holds("killed after 2.0 s: still waiting" in w.log(), w.last_log())
+    holds(not os.path.exists("/proc/" + lines(base, "child")[0]), "its child has ended")
+    ids = lines(base, "ids")
+    equal((len(ids), ids[0]), (2, ids[1]))
+    stop(p)
+
+
 @case("with order_commands = none what waits for a command is not delivered, and says so")
 def none(base):
     w = order(base, "notify", "command:/bin/true")
@@ -165,6 +185,126 @@ def none(base):
     d = delivery(w, "notify")
     equal(d["pending_n"], 3)
     holds("order_commands = none" in d["error"], d)
+
+
+# ---- docs/orders.md ---------------------------------------------------------------------------------------
+
+with open(os.path.join(ROOT, "docs", "orders.md"), encoding="utf-8") as page:
+    RECIPES = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page.read(), re.M | re.S)) # heading: text
+equal(len(RECIPES), 5, "recipes, each of which has a case below")
+
+
+def recipe(heading, **replaced):
+    """A recipe's code, if it has some, and its commands, with other addresses and paths."""
+    text = RECIPES[heading]
+    for old, new in replaced.values():
+        holds(old in text, old)
+        text = text.replace(old, new)
+    commands = re.findall(r"^    (feedwheel .*)$", text, re.M)
+    holds(commands, heading)
+    code = re.search(r"^```\w+\n(.*?)^```", text, re.M | re.S)
+    return code and code[1], [shlex.split(c)[1:] for c in commands]
+
+
+def pushed(w, **item):
+    w.run("push", "1", "-", stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": [item]}))
+
+
+def subscribed(base, conf=""):
+    w = Feedwheel(base, conf)
+    w.run("add", "-q", "https://a.example/feed", "--folder", "News")
+    w.run("pause", "-q", "1")
+    return w
+
+
+@case("recipe: a webhook, whose receiver checks the signature, also while the secret is rotated")
+def recipe_webhook(base):
+    w, port = subscribed(base, "allow_networks = 127.0.0.1/32\n"), free_port()
+    code, (command,) = recipe(
+        "A webhook, and a receiver that checks its signature", port=("127.0.0.1:8800", "127.0.0.1:%d" % port))
+    secret, path, output = w.run(*command).stdout.strip(), os.path.join(base, "receiver.py"), os.path.join(base, "out")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(code)
+    with open(output, "wb") as out:
+        STARTED.append(subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", "python3", path, str(port), secret],
+                                        stdout=out, stderr=out, start_new_session=True))
+    receiver = STARTED[-1]
+
+    def listens():
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", port)) == 0
+    wait_for("the receiver", listens)
+    pushed(w, id="1", title="CVE-2026-1", url="https://a.example/1")
+    w.run_once()
+    w.run("order", "rotate", "security")
+    pushed(w, id="2", title="remote code, a podcast")
+    pushed(w, id="3", title="remote code", url="https://a.example/3")
+    w.run_once()
+    equal((delivery(w, "security")["delivered_n"], delivery(w, "security")["pending_n"]), (2, 0))
+    with open(output, encoding="utf-8") as f:
+        equal([l for l in f.read().splitlines() if "HTTP/1" not in l],
+              ["CVE-2026-1 https://a.example/1", "remote code https://a.example/3"])
+    receiver.terminate()
+    receiver.wait(60)
+
+
+@case("recipe: a notification on the desktop")
+def recipe_desktop(base):
+    if not shutil.which("jq"):
+        raise Skip("jq is not installed")
+    w, path = subscribed(base), os.path.join(base, "fw-notify")
+    code, (command,) = recipe("A notification on the desktop", path=("/usr/local/bin/fw-notify", path))
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(code)
+    os.chmod(path, 0o755)
+    program(base, "notify-send", "printf '%s|' \"$@\" >>shown; echo >>shown")
+    w.environment["PATH"] = base + ":" + w.environment["PATH"]
+    w.run(*command)
+    pushed(w, id="1", title="Breaking: $(reboot) 'x'")
+    pushed(w, id="2", title="quiet")
+    w.run_once()
+    equal(lines(base, "shown"), ["--|feedwheel|Breaking: $(reboot) 'x'|"])
+    equal(delivery(w, "desktop")["pending_n"], 0)
+
+
+@case("recipe: a file a minute, and a program that takes files away")
+def recipe_file(base):
+    w, spool, archive = subscribed(base), os.path.join(base, "spool"), os.path.join(base, "archive")
+    code, (command,) = recipe("A file a minute", spool=("/var/spool/fw", spool), archive=("/srv/archive", archive))
+    os.mkdir(spool)
+    os.mkdir(archive)
+    w.run(*command)
+    pushed(w, id="1", title="Guten Tag", language="de")
+    pushed(w, id="2", title="Good day", language="en")
+    w.run_once()
+    name, = os.listdir(spool)
+    equal([json.loads(l)["entry"]["title"] for l in lines(spool, name)], ["Guten Tag"])
+    os.utime(os.path.join(spool, name), (0, 0))
+    subprocess.run(["sh", "-c", code], check=True)
+    equal((os.listdir(spool), os.listdir(archive)), ([], [name]))
+
+
+@case("recipe: drop podcasts")
+def recipe_drop(base):
+    w = subscribed(base)
+    _, (command,) = recipe("Drop podcasts")
+    w.run(*command)
+    pushed(w, id="1", title="spoken", attachments=[{"url": "https://a.example/1.mp3", "mime_type": "audio/mpeg"}])
+    pushed(w, id="2", title="written")
+    equal([e["title"] for e in w.json("entries")["items"]], ["written"])
+
+
+@case("recipe: tag, and follow the tag")
+def recipe_tag(base):
+    w = subscribed(base)
+    _, commands = recipe("Tag, and follow the tag")
+    w.run(*commands[0])
+    pushed(w, id="1", title="SQLite in production")
+    pushed(w, id="2", title="Postgres in production")
+    pushed(w, id="3", title="Something else")
+    w.run_once() # indexes
+    text = w.run(*commands[1]).stdout
+    holds("SQLite" in text and "Postgres" in text and "Something" not in text, text)
 
 
 if __name__ == "__main__":

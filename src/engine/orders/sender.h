@@ -24,7 +24,11 @@
 #define SENDER_VERSION_MAX 32
 #define SENDER_UNKNOWN_MAX 32
 #define SENDER_TIMEOUT_MS (15 * FW_SECOND_MS)        /* of a webhook */
+#ifdef FW_TEST_HOOKS
+#define SENDER_RUNNER_TIMEOUT_MS (2 * FW_SECOND_MS)
+#else
 #define SENDER_RUNNER_TIMEOUT_MS (60 * FW_SECOND_MS) /* of a command */
+#endif
 #define SENDER_RESPONSE_MAX ((size_t)64 << 10)
 
 struct runner;
