@@ -124,7 +124,8 @@ def fails(base):
     equal(delivery(w, "slow")["pending_n"], 3)
 
 
-@case("the runner is killed while a program runs: the program ends, and its message comes again with the same identifier")
+@case("the runner is killed while a program runs: the program ends, and its message comes again, with the same "
+      "identifier")
 def runner_killed(base):
     path = program(base, "p", "echo $FEEDWHEEL_MESSAGE_ID >>ids; echo $PPID >runner; echo $$ >pid\n"
                               "[ $(wc -l <ids) -gt 1 ] || exec sleep 1000")

@@ -293,8 +293,11 @@ static void frames_read(struct process *p)
 
 	do {
 		struct iovec part = {.iov_base = bytes, .iov_len = sizeof(bytes)};
-		struct msghdr m = {
-			.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+		/* the length without padding, in which the kernel would put a second descriptor */
+		struct msghdr m = {.msg_iov = &part,
+			.msg_iovlen = 1,
+			.msg_control = &control,
+			.msg_controllen = CMSG_LEN(sizeof(int))};
 		int input;
 
 		n = recvmsg(FD, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);

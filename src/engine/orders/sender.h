@@ -23,7 +23,7 @@
 #define SENDER_ERROR_MAX 300
 #define SENDER_VERSION_MAX 32
 #define SENDER_UNKNOWN_MAX 32
-#define SENDER_TIMEOUT_MS (15 * FW_SECOND_MS)        /* of a webhook */
+#define SENDER_TIMEOUT_MS (15 * FW_SECOND_MS) /* of a webhook */
 #ifdef FW_TEST_HOOKS
 #define SENDER_RUNNER_TIMEOUT_MS (2 * FW_SECOND_MS)
 #else

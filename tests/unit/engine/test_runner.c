@@ -417,8 +417,31 @@ START_TEST(nobody_is_at_the_other_end)
 }
 END_TEST
 
+/* The head of a frame that is too short for its texts, with n descriptors. */
+static void send_with_files(const struct runner_frame *h, int fd, unsigned n)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(2 * sizeof(int))];
+	} control = {0};
+	struct iovec part = {.iov_base = (void *)(uintptr_t)h, .iov_len = sizeof(*h)};
+	struct msghdr m = {.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = CMSG_SPACE(n * sizeof(int))};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	const int files[2] = {fd, fd};
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(c), files, n * sizeof(int));
+	ck_assert_int_eq(sendmsg(end[0], &m, 0), (ssize_t)sizeof(*h));
+}
+
 START_TEST(frames_that_are_not_ours_are_ignored)
 {
+	struct seen s;
 	char bytes[RUNNER_FRAME_MAX];
 	struct runner_frame h = {.client = 1, .id = 1, .timeout_ms = 1000, .len = {5, UINT32_MAX, 0}};
 
@@ -432,7 +455,15 @@ START_TEST(frames_that_are_not_ours_are_ignored)
 	h.len[1] = 0; /* a whole frame, but without input */
 	memcpy(bytes, &h, sizeof(h));
 	ck_assert_int_eq(send(end[0], bytes, sizeof(h) + 5, 0), (ssize_t)sizeof(h) + 5);
-	ck_assert(run("/bin/true", NULL, FW_STR("x"), LONG_MS).accepted);
+	h.client = 2;
+	for (int i = 0; i < 3; i++) {
+		send_with_files(&h, end[0], 2); /* the second is closed by the kernel, the first by the runner */
+		send_with_files(&h, end[0], 1);
+	}
+	s = run(script("p", "ls /proc/$PPID/fd | wc -l >fds"), NULL, FW_STR("x"), LONG_MS);
+	ck_assert_msg(s.accepted, "%s", s.error);
+	/* the first four, the program's standard error, and for a moment its message */
+	ck_assert_msg(number_in("fds") <= 6, "%.*s", FW_STR_ARG(file_text("fds")));
 }
 END_TEST
 
