@@ -181,6 +181,7 @@ static struct fw_str webhook_words(struct sender_attempt *a)
 {
 	const struct fw_fetch *f = &a->fetch;
 	struct fw_buf to = FW_BUF_INIT(0);
+	char time[FW_RFC3339_MAX];
 
 	if (f->http_status / 100 == 3 && f->h_location.len) {
 		fw_url_show(&to, f->h_location);
@@ -189,6 +190,9 @@ static struct fw_str webhook_words(struct sender_attempt *a)
 		fw_buf_finish(&to);
 	} else if (f->http_status) {
 		(void)fw_snprintf(a->error, sizeof(a->error), "answered %d", f->http_status);
+	} else if (f->kind == FW_VISIT_TIMEOUT) {
+		(void)fw_snprintf(a->error, sizeof(a->error), "no answer within %s",
+			fw_duration_text(time, a->s->net.fetch.total_timeout_ms));
 	} else {
 		(void)fw_snprintf(a->error, sizeof(a->error), "%s", f->err.rc ? f->err.text : "no answer");
 	}
