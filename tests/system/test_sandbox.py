@@ -8,8 +8,10 @@ import re
 import resource
 import signal
 import socket
+import socketserver
 import subprocess
 import tempfile
+import threading
 
 from http_server import HttpServer, http_server, free_port, kill_group
 from harness import (
@@ -112,28 +114,40 @@ def worker(base):
             equal(os.path.exists(os.path.join(folder, "made")), sandbox == "off")
 
 
-@case("the server has the limits of a worker and connects only to its store's TCP port; with sandbox = off it has none",
-      needs="server")
+@case("the server has the limits of a worker; beside workers it connects only to its store's TCP port, alone it "
+      "delivers orders and connects to all; with sandbox = off it has no limits", needs="server")
 def server(base):
     sandboxed(*LAYERS)
     with listener() as port:
-        for sandbox in ("auto", "off"):
-            folder = os.path.join(base, sandbox)
+        for n, (sandbox, command, connect) in enumerate((("auto", "run", EACCES), ("auto", "serve", "done"),
+                                                         ("off", "serve", "done"))):
+            folder = os.path.join(base, str(n))
             os.mkdir(folder)
             w = trial_run(folder, [], "sandbox = %s\nlisten = 127.0.0.1:%d\n" % (sandbox, free_port()))
             w.environment["FEEDWHEEL_TEST_SANDBOX"] = attempts(folder, port, w.conf)
-            p = w.start("serve")
-            want = [(attempt, "done" if sandbox == "off" else error or EACCES) for attempt, error in ATTEMPTS]
+            p = w.start(command)
+            want = [(attempt, "done" if sandbox == "off" else error or connect) for attempt, error in ATTEMPTS]
             equal(results(w, "serve"), want, sandbox)
             stop(p)
             equal(os.path.exists(os.path.join(folder, "made")), sandbox == "off")
 
 
-@case("the server can connect to its store's TCP port; to others only with websub_url, or with Redis, which names them",
-      needs="server")
+@contextlib.contextmanager
+def broken_store():
+    """A port where connections end at once: the workers wait for their store."""
+    class Ends(socketserver.BaseRequestHandler):
+        pass
+    with socketserver.TCPServer(("127.0.0.1", 0), Ends) as s:
+        threading.Thread(target=s.serve_forever, daemon=True).start()
+        yield s.server_address[1]
+        s.shutdown()
+
+
+@case("a server beside workers can connect to its store's TCP port; to others only with websub_url, or with Redis, "
+      "which names them", needs="server")
 def ports(base):
     sandboxed(*LAYERS)
-    with listener() as store, listener() as other:
+    with broken_store() as store, listener() as other:
         here = "127.0.0.1:%d" % store
         for n, (url, conf, result) in enumerate([
             ("postgres://u@%s/x" % here, "", EACCES),
@@ -148,9 +162,9 @@ def ports(base):
             os.mkdir(folder)
             w = trial_run(folder, [("connect", store), ("connect", other)],
                           conf + "listen = 127.0.0.1:%d\n" % free_port(), store=url)
-            p = w.start("serve")
+            p = w.start("run", "--workers", "1")
             equal(results(w, "serve"), [("connect", "done"), ("connect", result)], url + " " + conf)
-            kill_group(p) # it waits for a response of its store
+            kill_group(p)
 
 
 @case("no process of a run can gain privileges or dump core, all have a system call filter, and the environment of "
