@@ -69,7 +69,7 @@ struct fw_config {
 	int64_t page_cache_bytes, disk_free_min_bytes;
 	int64_t visits_retention_ms, entries_retention_ms, events_retention_ms; /* retention; 0: keep forever */
 	int64_t changes_retention_ms;
-	int64_t delivery_timeout_ms; /* of orders; 0: none */
+	int64_t delivery_timeout_ms;               /* of orders; 0: none */
 	int64_t revisions_max, revision_max_bytes; /* see fw_store_config */
 	char *listen, *trusted_proxies, *access_log, *tls_cert, *tls_key;
 	int64_t serve_connections_max, serve_connections_per_address_max, serve_header_timeout_ms,

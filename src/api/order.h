@@ -121,6 +121,7 @@ struct fw_order_delivery {
 	int64_t status;                         /* HTTP status or exit code of the last attempt; 0: none */
 	struct fw_str error;                    /* of the last attempt; absent: none */
 	int64_t delivered_n, retried_n, dead_n; /* entries, attempts, entries */
+	int64_t gone_n;                         /* entries that were deleted before they were delivered */
 	int64_t delivered_ms;                   /* the last accepted batch */
 };
 /* Without a record, or with an invalid one: all 0. Strings go into the arena. */
@@ -158,7 +159,8 @@ struct fw_order_again {
 /*
  * Match all entries stored since since_ms again, in order of id, 1,000 in a transaction; what waits
  * already is left as it is. They count as matched now, for the time after which they become dead
- * letters. The sender tries now, also if the receiver failed before. FW_EINVAL: the order delivers nothing, or has ended.
+ * letters. The sender tries now, also if the receiver failed before. FW_EINVAL: the order delivers
+ * nothing, or has ended.
  */
 FW_MUST_CHECK int fw_order_replay(
 	struct fw_store *st, const struct fw_order *o, int64_t since_ms, struct fw_order_again *r, struct fw_err *err);

@@ -22,7 +22,10 @@ enum fw_sandbox_layer {
 	/* other processes of the user cannot read its memory; no core dumps */
 	FW_SANDBOX_MEMORY = 1 << 1,
 	FW_SANDBOX_FILES = 1 << 2, /* only the files that it needs (Landlock) */
-	/* TCP: no listening; a server beside workers may connect only to the store's ports (Landlock) */
+	/*
+	 * TCP: no listening; a server beside workers may connect only to the store's ports
+	 * (Landlock)
+	 */
 	FW_SANDBOX_PORTS = 1 << 3,
 	FW_SANDBOX_CALLS = 1 << 4, /* unneeded system calls are refused (seccomp) */
 	/* its own memory layout: the child is a new program (fw_run_options.exec_args) */

@@ -25,7 +25,9 @@ FW_MUST_CHECK int fw_sender_open(const struct fw_sender_options *o, struct fw_se
  */
 void fw_sender_finish(struct fw_sender *s);
 bool fw_sender_is_idle(const struct fw_sender *s);
-/* Start nothing more. Attempts in flight have some seconds; those that have not ended are repeated. */
+/*
+ * Start nothing more. Attempts in flight have some seconds; those that have not ended are repeated.
+ */
 void fw_sender_stop(struct fw_sender *s);
 /* Stop, wait for the thread, and free. NULL is allowed. */
 void fw_sender_close(struct fw_sender *s);

@@ -19,9 +19,9 @@ struct lead {
 
 void lead_init(struct lead *l, struct fw_str kind);
 /*
- * Renew the record, take it, or find that another process has it. *mine: we lead. *was_until_ms: the
- * end of the last leader's lease; 0: none; may be NULL. Errors: those of the store; then who leads
- * is unknown.
+ * Renew the record, take it, or find that another process has it. *mine: we lead. *was_until_ms:
+ * the end of the last leader's lease; 0: none; may be NULL. Errors: those of the store; then who
+ * leads is unknown.
  */
 FW_MUST_CHECK int lead_take(struct lead *l, struct fw_store *st, bool *mine, int64_t *was_until_ms, struct fw_err *err);
 /* Without a query: true until the lease might have ended. */

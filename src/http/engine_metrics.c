@@ -129,6 +129,7 @@ void http_store_metrics(struct fw_buf *b, struct http *h)
 	metric(b, "entries_unindexed", "gauge", "Entries that are not in the search index yet.", (double)s.unindexed_n);
 	if (s.size_bytes >= 0)
 		metric(b, "store_size_bytes", "gauge", "Size of the store.", (double)s.size_bytes);
+	http_order_metrics(b, h);
 	metric(b, "store_sample_age_seconds", "gauge", "Age of the counts of feeds and entries.",
 		(double)age_ms / 1000);
 }

@@ -514,5 +514,15 @@ void http_maintenance_run(struct http *h);   /* each second: queues the jobs tha
  * yet.
  */
 bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *in_flight, int64_t *age_ms);
+/* The metrics of orders, from that sample. */
+void http_order_metrics(struct fw_buf *b, struct http *h);
+
+/* ---- order_metrics.c ------------------------------------------------------------------------- */
+
+struct order_samples;
+/* Read what the store holds of orders; before: the last one, or NULL. To be freed by free(). */
+FW_MUST_CHECK int order_samples_read(
+	struct fw_store *st, const struct order_samples *before, struct order_samples **out, struct fw_err *err);
+void order_samples_metrics(struct fw_buf *b, const struct order_samples *s);
 
 #endif

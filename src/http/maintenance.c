@@ -34,8 +34,9 @@ struct maintenance {
 	_Atomic int64_t retention_at_ms, index_at_ms; /* monotonic */
 	pthread_mutex_t lock;                         /* guards the members below */
 	struct fw_store_stats stats;
-	int64_t in_flight; /* on all machines */
-	int64_t stats_ms;  /* monotonic; 0: none yet */
+	struct order_samples *orders; /* NULL: none yet */
+	int64_t in_flight;            /* on all machines */
+	int64_t stats_ms;             /* monotonic; 0: none yet */
 };
 
 /* clang-format off */
@@ -58,16 +59,22 @@ static int sample_run(struct pool_job *j, struct fw_store *st, const struct fw_e
 {
 	struct maintenance *m = MAINTENANCE_OF(j, sample);
 	struct fw_store_stats s;
+	struct order_samples *orders = NULL, *was;
 	int64_t in_flight;
 	int rc = st ? fw_store_stats(st, &s, NULL) : err->rc; /* an outage is logged elsewhere */
 
 	rc = rc ? rc : fw_in_flight(st, fw_now_ms(), &in_flight, NULL);
+	/* only this job changes the last samples */
+	rc = rc ? rc : order_samples_read(st, m->orders, &orders, NULL);
 	if (!rc) {
 		pthread_mutex_lock(&m->lock);
+		was = m->orders;
+		m->orders = orders;
 		m->stats = s;
 		m->in_flight = in_flight;
 		m->stats_ms = fw_mono_ms();
 		pthread_mutex_unlock(&m->lock);
+		free(was);
 	}
 	return rc == FW_EIO ? rc : 0;
 }
@@ -90,6 +97,16 @@ bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *in_flight,
 	if (*age_ms >= SAMPLE_MS)
 		maintenance_queue(m, &m->sample, &m->sampling);
 	return *age_ms != INT64_MAX;
+}
+
+void http_order_metrics(struct fw_buf *b, struct http *h)
+{
+	struct maintenance *m = h->maintenance;
+
+	pthread_mutex_lock(&m->lock);
+	if (m->orders)
+		order_samples_metrics(b, m->orders);
+	pthread_mutex_unlock(&m->lock);
 }
 
 static int retention_run(struct pool_job *j, struct fw_store *st, const struct fw_err *err)
@@ -160,6 +177,7 @@ void http_maintenance_free(struct http *h)
 	if (!h->maintenance)
 		return;
 	pthread_mutex_destroy(&h->maintenance->lock);
+	free(h->maintenance->orders);
 	free(h->maintenance);
 	h->maintenance = NULL;
 }

@@ -3,6 +3,7 @@
  * The server's state: for load balancers (/healthz, /readyz), for people (/v1/ring), for Prometheus
  * (/metrics).
  */
+#include "api/sender.h"
 #include "base/json.h"
 #include "http/http.h"
 #include "http/prom.h"
@@ -138,6 +139,8 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "delivered_changed_entries_total", "counter", "Changed entries in pushed documents.",
 		(double)atomic_load(&h->delivered_changed_n));
 	http_websub_metrics(&b, h);
+	metric(&b, "orders_leads", "gauge", "1: this process delivers the matches of orders.",
+		h->sender && fw_sender_leads(h->sender));
 	http_engine_metrics(&b, h->meter);
 	http_store_metrics(&b, h);
 	return http_send(r, MHD_HTTP_OK, "text/plain; version=0.0.4", &b);

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import json
 import os
+import re
 import time
 
 from http_server import HttpServer, http_server, metric
@@ -285,6 +286,31 @@ def doctor(base):
         equal(found(), "1")
         age(2 * 3600000)
         holds("that of sec among them: answered 500" in found(), found())
+
+
+@case("metrics count what was matched, delivered, retried, dead and late")
+def metrics(base):
+    with sender(base) as (d, w, r):
+        filled(w)
+        add(w, r, "good")
+        add(w, r, "bad")
+        r.status("/bad", 500)
+        replay(w, "good", "bad")
+        fails(w, "bad", "answered 500")
+        wait_for("the delivery", lambda: is_done(w, "good"))
+        equal(metric(d, "orders_leads"), 1)
+
+        def of(name):
+            return {n: float(v) for n, v in re.findall(
+                r'^feedwheel_order_(\w+)\{order="%s"\} (\S+)$' % name, d.request("GET", "/metrics")[2], re.M)}
+        wait_for("the numbers", lambda: of("bad").get("pending") == 12)
+        late = of("bad").pop("lag_seconds")
+        holds(0 < late < 600, late)
+        equal({k: v for k, v in of("bad").items() if k != "lag_seconds"},
+              {"matched_total": 12, "delivered_total": 0, "retries_total": 1, "pending": 12, "dead_letters": 0})
+        equal(of("good"), {"matched_total": 12, "delivered_total": 12, "retries_total": 0, "pending": 0,
+                           "dead_letters": 0, "lag_seconds": 0})
+        equal((metric(d, "orders_pending"), metric(d, "orders_dead_letters")), (12, 0))
 
 
 # ---- addresses, destinations -----------------------------------------------------------------------------

@@ -304,7 +304,10 @@ static void landlock_add_path(void *ctx, const char *path, unsigned how)
 	fw_landlock_path(ctx, path, how & (READ | FOLDER));
 }
 
-/* Outgoing TCP can be limited only for a server that fetches and sends nothing, and a store with known ports. */
+/*
+ * Outgoing TCP can be limited only for a server that fetches and sends nothing, and a store with
+ * known ports.
+ */
 static bool connect_is_limited(const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *r)
 {
 	return who == FW_SANDBOX_SERVER && !c->websub_url && !r->any_port;

@@ -83,6 +83,7 @@ static const struct record_member DELIVERY[] = {
 	{"delivered", RECORD_NUMBER, AT(delivered_n)},
 	{"retried", RECORD_NUMBER, AT(retried_n)},
 	{"dead", RECORD_NUMBER, AT(dead_n)},
+	{"gone", RECORD_NUMBER, AT(gone_n)},
 	{"delivered_ms", RECORD_NUMBER, AT(delivered_ms)},
 	{NULL},
 };

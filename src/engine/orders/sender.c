@@ -206,7 +206,7 @@ int sender_list_orders(struct fw_sender *s, struct fw_err *err)
 	return rc;
 }
 
-static int orders_refresh(struct fw_sender *s, struct fw_err *err)
+static int sender_refresh_orders(struct fw_sender *s, struct fw_err *err)
 {
 	char version[SENDER_VERSION_MAX];
 	int rc = orders_version(s, version, err);
@@ -250,7 +250,7 @@ static int look_add(void *ctx, int64_t order_id, int64_t pending_n, int64_t dead
 static int sender_look(struct fw_sender *s, struct fw_err *err)
 {
 	int64_t began_ms = fw_mono_ms();
-	int rc = orders_refresh(s, err);
+	int rc = sender_refresh_orders(s, err);
 
 	s->ready_n = 0;
 	s->unknown_n = 0;

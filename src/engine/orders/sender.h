@@ -2,7 +2,7 @@
 /*
  * The sender's thread: what sender.c (the leader, the orders, what is due) and its parts share:
  * sender_batch.c (which entries a message has), sender_attempt.c (one attempt to send it),
- * sender_bury.c (dead letters, orphans).
+ * sender_dead.c (dead letters, orphans).
  */
 #ifndef FW_ENGINE_SENDER_H
 #define FW_ENGINE_SENDER_H
@@ -137,13 +137,13 @@ void sender_attempt_drop(struct sender_attempt *a);
 /* At the end of the loop: free attempts that the runner has not ended. */
 void sender_attempts_free(struct fw_sender *s);
 
-/* ---- sender_bury.c --------------------------------------------------------------------------- */
+/* ---- sender_dead.c --------------------------------------------------------------------------- */
 
 /*
  * Matches of an order that were stored before before_ms become dead letters. A batch that has none
  * left is over.
  */
-FW_MUST_CHECK int sender_bury(struct fw_sender *s, struct sender_order *o, int64_t before_ms, struct fw_err *err);
+FW_MUST_CHECK int sender_make_dead(struct fw_sender *s, struct sender_order *o, int64_t before_ms, struct fw_err *err);
 /* The order has ended: its receiver answered 410. */
 FW_MUST_CHECK int sender_end_order(struct fw_sender *s, struct sender_order *o, struct fw_err *err);
 /* Remove all that is stored of an order that does not exist. */

@@ -108,11 +108,11 @@ static void attempt_log(const struct sender_attempt *a, const struct delivery_re
 }
 
 /* Some wait for too long: they become dead letters. */
-static int attempt_bury_old(struct fw_sender *s, struct sender_order *o, struct fw_err *err)
+static int attempt_end_old(struct fw_sender *s, struct sender_order *o, struct fw_err *err)
 {
 	int64_t before_ms = fw_now_ms() - s->config->delivery_timeout_ms;
 
-	return s->config->delivery_timeout_ms && o->oldest_ms < before_ms ? sender_bury(s, o, before_ms, err) : 0;
+	return s->config->delivery_timeout_ms && o->oldest_ms < before_ms ? sender_make_dead(s, o, before_ms, err) : 0;
 }
 
 static int attempt_store(struct sender_attempt *a, const struct delivery_result *r, struct fw_err *err)
@@ -136,7 +136,7 @@ static int attempt_store(struct sender_attempt *a, const struct delivery_result 
 	if (r->ended)
 		return sender_end_order(s, o, err);
 	if (!r->accepted)
-		rc = attempt_bury_old(s, o, err);
+		rc = attempt_end_old(s, o, err);
 	return rc ? rc : sender_delivery_put(s, o, err);
 }
 

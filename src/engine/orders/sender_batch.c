@@ -85,7 +85,7 @@ static int batch_read_order(struct sender_attempt *a, bool *sends, struct fw_err
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static int batch_add_row(void *ctx, const struct fw_match *m)
+static int batch_take_row(void *ctx, const struct fw_match *m)
 {
 	struct batch *b = ctx;
 	const struct fw_order_delivery *d = b->d;
@@ -109,7 +109,7 @@ static int batch_rows(struct batch *b, struct fw_err *err)
 
 	if (b->d->id_n) {
 		q = (struct fw_match_query){.order_id = b->d->order_id, .after_change_id = b->d->id[0] - 1};
-		rc = fw_store_match_list(st, &q, batch_add_row, b, err);
+		rc = fw_store_match_list(st, &q, batch_take_row, b, err);
 		if (rc < 0 || b->row_n)
 			return FW_MIN(rc, 0);
 		/* accepted, but the end of that was not stored */
@@ -118,7 +118,7 @@ static int batch_rows(struct batch *b, struct fw_err *err)
 		q = (struct fw_match_query){.order_id = b->d->order_id, .limit = FW_ORDER_BATCH_MAX};
 	}
 	b->is_new = true;
-	rc = fw_store_match_list(st, &q, batch_add_row, b, err);
+	rc = fw_store_match_list(st, &q, batch_take_row, b, err);
 	return FW_MIN(rc, 0);
 }
 
@@ -213,20 +213,15 @@ static int batch_store(struct batch *b, int64_t at_ms, struct fw_err *err)
 
 	if (rc)
 		return rc;
-	o->pending_n -= (int64_t)b->gone_n;
-	if (!a->n) {
-		o->pending_n = b->row_n ? o->pending_n : 0;
-		if (b->is_new)
-			return 0;
-		delivery_end_batch(b->d);
-		return sender_delivery_put(a->s, o, err);
-	}
-	if (!b->is_new)
-		return 0;
+	o->pending_n = b->row_n ? o->pending_n - (int64_t)b->gone_n : 0;
+	b->d->gone_n += (int64_t)b->gone_n;
 	for (size_t i = 0; i < a->n; i++)
 		id[i] = a->match[i].change_id;
-	delivery_form(b->d, id, a->n, at_ms);
-	return sender_delivery_put(a->s, o, err);
+	if (!a->n)
+		delivery_end_batch(b->d);
+	else if (b->is_new)
+		delivery_form(b->d, id, a->n, at_ms);
+	return b->gone_n || (a->n && b->is_new) ? sender_delivery_put(a->s, o, err) : 0;
 }
 
 int sender_batch_make(struct sender_attempt *a, struct fw_err *err)

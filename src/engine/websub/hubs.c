@@ -35,8 +35,8 @@
 #define COUNTS_MS (2 * FW_SECOND_MS)
 #define MESSAGES_MS (FW_SECOND_MS / 2)
 #define WAIT_MS (3 * FW_SECOND_MS) /* how often another process tries to become the leader */
-#define GAP_MS (5 * FW_MINUTE_MS) /* without a leader for this long, deliveries may be lost */
-#define CATCH_UP_MS FW_HOUR_MS    /* feeds with a hub are then polled within this time */
+#define GAP_MS (5 * FW_MINUTE_MS)  /* without a leader for this long, deliveries may be lost */
+#define CATCH_UP_MS FW_HOUR_MS     /* feeds with a hub are then polled within this time */
 #define SLICE 200
 #define STEP_MS 100   /* time limit of one step, so that transfers make progress */
 #define SCAN_SHARE 10 /* scans take at most this fraction (1/10) of the time */

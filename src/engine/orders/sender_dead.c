@@ -56,7 +56,7 @@ static size_t batch_count(const struct fw_order_delivery *d, const struct fw_mat
 	return found;
 }
 
-int sender_bury(struct fw_sender *s, struct sender_order *o, int64_t before_ms, struct fw_err *err)
+int sender_make_dead(struct fw_sender *s, struct sender_order *o, int64_t before_ms, struct fw_err *err)
 {
 	struct old_matches *p = calloc(1, sizeof(*p));
 	struct fw_order_delivery *d = &o->delivery->d;
@@ -97,7 +97,7 @@ static int order_set_ended(struct fw_sender *s, const struct sender_order *o, st
 		rc = fw_order_put(s->st, &order, err);
 	}
 	fw_arena_finish(&a);
-	/* removed; or its query is invalid by now, so it cannot be stored and matches nothing anyway */
+	/* removed; or its query is invalid by now, so it matches nothing anyway */
 	return rc == FW_ENOTFOUND || rc == FW_EINVAL ? 0 : rc;
 }
 
@@ -106,7 +106,7 @@ int sender_end_order(struct fw_sender *s, struct sender_order *o, struct fw_err 
 	int rc = sender_delivery_read(s, o, err);
 
 	rc = rc ? rc : order_set_ended(s, o, err);
-	rc = rc ? rc : sender_bury(s, o, INT64_MAX, err);
+	rc = rc ? rc : sender_make_dead(s, o, INT64_MAX, err);
 	if (rc)
 		return rc;
 	o->state = FW_ORDER_ENDED;
