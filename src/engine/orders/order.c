@@ -110,7 +110,7 @@ static struct fw_str to_rest(struct fw_str to, struct fw_str scheme)
 
 static int to_check_path(struct fw_str path, const char *scheme, const char *what, struct fw_err *err)
 {
-	if (!path.len || path.p[0] != '/')
+	if (!fw_str_starts(path, FW_STR("/")))
 		return fw_err_set(err, FW_EINVAL, "%s: needs %s with an absolute path, such as %s:/usr/local/bin/x",
 			scheme, what, scheme);
 	return 0;
