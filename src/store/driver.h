@@ -355,6 +355,9 @@ typedef int store_match_list_fn(
 /* n is 0: all of the order. */
 typedef int store_match_remove_fn(
 	struct store *st, int64_t order_id, bool dead, const int64_t *change_id, size_t n, struct fw_err *err);
+struct store_stream;
+/* As store_stream_append(): it has no open store. */
+typedef int store_stream_append_fn(const struct store_stream *s, struct fw_err *err);
 typedef int store_match_summary_fn(struct store *st, fw_match_summary_cb *cb, void *ctx, struct fw_err *err);
 
 /*
@@ -400,6 +403,7 @@ struct store_driver {
 	store_match_list_fn *match_list;
 	store_match_remove_fn *match_remove;
 	store_match_summary_fn *match_summary;
+	store_stream_append_fn *stream_append; /* NULL: this engine has no streams */
 	store_record_put_fn *record_put;
 	store_record_list_fn *record_list;
 	store_record_remove_fn *record_remove;

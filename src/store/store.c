@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "store/driver.h"
 #include "store/dsn.h"
+#include "store/stream.h"
 #include "base/banned.h"
 
 /* ---- drivers --------------------------------------------------------------------------------- */
@@ -135,6 +136,33 @@ static int scheme_refuse(const char *url, struct fw_str scheme, struct fw_err *e
 	/* the scheme only: a password may follow */
 	return FW_ERR(
 		err, FW_EINVAL, "store \"%.*s:...\": unknown scheme: this build knows %s", FW_STR_ARG(scheme), text);
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+static int stream_driver(const char *url, const struct store_driver **out, struct fw_err *err)
+{
+	struct fw_str rest, scheme = fw_str_split(fw_str(url), ':', &rest);
+
+	*out = driver_by_scheme(scheme);
+	if (!*out)
+		return scheme_refuse(url, scheme, err);
+	return (*out)->stream_append ? 0 : FW_ERR(err, FW_EINVAL, "%s has no streams", (*out)->name);
+}
+
+int store_stream_append(const struct store_stream *s, struct fw_err *err)
+{
+	const struct store_driver *d;
+	int rc = stream_driver(s->url, &d, err);
+
+	return rc ? rc : d->stream_append(s, err);
+}
+
+int store_stream_check(const char *url, struct fw_err *err)
+{
+	const struct store_driver *d;
+
+	return stream_driver(url, &d, err);
 }
 
 /* ---- the store as a whole -------------------------------------------------------------------- */

@@ -7,10 +7,14 @@ import datetime
 import json
 import os
 import re
+import shutil
+import socket
+import subprocess
 import time
+import urllib.parse
 
-from http_server import HttpServer, http_server, metric
-from harness import Feedwheel, case, each_engine, equal, holds, run, server, wait_for
+from http_server import HttpServer, free_port, http_server, metric
+from harness import Feedwheel, Skip, case, each_engine, equal, holds, run, server, wait_for
 from receivers import Receiver
 
 SHORT = "total_timeout_ms = 2s\nconnect_timeout_ms = 2s\nfirst_byte_timeout_ms = 2s\n"
@@ -335,6 +339,79 @@ def password(base):
         wait_for("the delivery", lambda: is_done(w, "sec"))
         equal(r.at("/sec")[0].authorization, "Basic dTpnZWhlaW0=")
         holds("geheim" not in w.run("order", "show", "sec", "--json").stdout + w.log(), "shown")
+
+
+def stream(url, key):
+    """The rows of a stream: their fields."""
+    u = urllib.parse.urlsplit(url)
+    address = ["-h", u.hostname, "-p", str(u.port)] if u.hostname else ["-s", u.path]
+    text = subprocess.run(["redis-cli", *address, "--json", "XRANGE", key, "-", "+"], check=True,
+                          capture_output=True, text=True).stdout
+    return [dict(zip(fields[::2], fields[1::2])) if isinstance(fields, list) else fields
+            for _, fields in json.loads(text)]
+
+
+@each_engine("matches are appended to a stream of the store's server", leave_out=["postgres", "mysql"])
+def streams(base, engine):
+    with server(engine, base) as s:
+        url = s.url()
+        w = filled(Feedwheel(base, store=url), 150)
+        w.run("order", "add", "own", "wanted", "--to", "redis:wanted")
+        w.run("order", "pause", "own")
+        replay(w, "own")
+        with http_server(base, store=url):
+            w.run("order", "resume", "own")
+            wait_for("the deliveries", lambda: is_done(w, "own"))
+        rows = stream(url, "wanted")
+        equal([int(f["id"]) for f in rows], entries(w))
+        equal({(f["type"], f["feed_id"]) for f in rows}, {("new", "1")})
+        equal(len({f["message_id"] for f in rows}), 2)
+        equal(json.loads(rows[0]["message"])["entry"]["title"], "wanted 0")
+
+
+@contextlib.contextmanager
+def redis_on_tcp(base):
+    """The address of a Redis of this test's own."""
+    binary = shutil.which("redis-server") or shutil.which("valkey-server")
+    if not binary:
+        raise Skip("install redis-server")
+    port = free_port()
+    p = subprocess.Popen([binary, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", base],
+                         stdout=subprocess.DEVNULL)
+    try:
+        def answers():
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
+                return True
+        wait_for("Redis", answers)
+        yield "redis://127.0.0.1:%d/0" % port
+    finally:
+        p.terminate()
+        p.wait()
+
+
+@case("matches are appended to a stream of another server, if its address is permitted", needs="redis")
+def far_stream(base):
+    with redis_on_tcp(base) as url:
+        w = filled(Feedwheel(base))
+        w.run("order", "add", "far", "wanted", "--to", url + "?stream=x")
+        w.run("order", "add", "bad", "wanted", "--to", url[:-1] + "77777?stream=x")
+        replay(w, "far", "bad")
+        with http_server(base):
+            wait_for("the deliveries", lambda: is_done(w, "far"))
+            fails(w, "bad", "no database with this number")
+        equal([int(f["id"]) for f in stream(url, "x")], entries(w))
+        with http_server(base, conf="allow_networks =\n"):
+            replay(w, "far")
+            fails(w, "far", "its address is forbidden (loopback)")
+        equal(len(stream(url, "x")), 12)
+
+
+@case("a stream without a server, and amqp in a build without it, are refused with words")
+def no_stream(base):
+    w = Feedwheel(base)
+    for to, words in (("redis:x", "redis://HOST:PORT/DB?stream=STREAM"), ("redis://127.0.0.1/0", "name of a stream"),
+                      ("amqp://127.0.0.1/x?exchange=y", "librabbitmq")):
+        holds(words in w.run("order", "add", "a", "x", "--to", to, code=2).stderr, to)
 
 
 # ---- orders change while they deliver --------------------------------------------------------------------

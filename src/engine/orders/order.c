@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/suggest.h"
 #include "base/url.h"
+#include "engine/orders/order_stream.h"
 #include "engine/orders/orders.h"
 #include "engine/orders/runner.h"
 #include "engine/orders/webhook.h"
@@ -165,6 +166,30 @@ int fw_order_check_commands(const char *order_commands, struct fw_str to, bool o
 				    "server's machine; over HTTP only with order_commands = http");
 }
 
+static int to_check_redis(struct fw_str to, struct fw_err *err)
+{
+	struct order_stream stream;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = order_stream_read(&a, to, &stream, err);
+	fw_arena_finish(&a);
+	return rc;
+}
+
+/* "redis:STREAM" is on the store's own server. */
+static int to_check_store(struct fw_store *st, const struct fw_order *o, struct fw_err *err)
+{
+	if (!to_rest(o->to, FW_STR("redis")).p || fw_str_find(o->to, FW_STR("://")) ||
+		strcmp(fw_store_name(st), "redis") == 0)
+		return 0;
+	return fw_err_set(err, FW_EINVAL,
+		"redis:STREAM is a stream of the store's own server, but this store is on %s: write "
+		"redis://HOST:PORT/DB?stream=STREAM",
+		fw_store_name(st));
+}
+
 int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_err *err)
 {
 	struct fw_str rest;
@@ -186,11 +211,11 @@ int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_er
 	}
 	if ((rest = to_rest(to, FW_STR("redis"))).p || (rest = to_rest(to, FW_STR("rediss"))).p) {
 		*out = FW_ORDER_REDIS;
-		return rest.len ? 0 : fw_err_set(err, FW_EINVAL, "redis: needs the name of a stream: redis:STREAM");
+		return to_check_redis(to, err);
 	}
 	if (to_rest(to, FW_STR("amqp")).p || to_rest(to, FW_STR("amqps")).p) {
 		*out = FW_ORDER_AMQP;
-		return 0;
+		return fw_err_set(err, FW_EINVAL, "this build does not deliver to amqp: it has no librabbitmq");
 	}
 	return fw_err_set(err, FW_EINVAL,
 		"unknown destination '%.*s': it is one of https://HOST/..., command:/PROGRAM, file:/PATH, redis:STREAM,"
@@ -315,6 +340,7 @@ int fw_order_add(struct fw_store *st, struct fw_arena *a, struct fw_order *o, in
 
 	o->created_ms = now_ms;
 	rc = getentropy(&random, sizeof(random)) ? fw_err_set(err, FW_EIO, "no random bytes") : order_check(o, err);
+	rc = rc ? rc : to_check_store(st, o, err);
 	o->id = now_ms * 1000 + random % 1000;
 	if (!rc && !o->secret[0].len && order_needs_secret(o))
 		rc = secret_make(a, &o->secret[0], err);
@@ -392,6 +418,7 @@ int fw_order_put(struct fw_store *st, const struct fw_order *o, struct fw_err *e
 	int rc = order_check(o, err);
 
 	assert(o->id > 0);
+	rc = rc ? rc : to_check_store(st, o, err);
 	return rc ? rc : order_write(st, o, false, NULL, err);
 }
 

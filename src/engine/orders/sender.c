@@ -370,6 +370,7 @@ static void sender_run(struct fw_sender *s)
 
 	if (s->closing)
 		return;
+	sender_streams_collect(s);
 	if (atomic_load(&s->finishing) && !s->finish_begun)
 		sender_finish_begin(s);
 	rc = sender_run_tasks(s, &err);
@@ -408,6 +409,7 @@ static void *sender_thread_main(void *ctx)
 
 static void sender_free(struct fw_sender *s)
 {
+	pthread_mutex_destroy(&s->ended_lock);
 	fw_map_finish(&s->orders);
 	free(s->ready);
 	free(s);
@@ -474,6 +476,7 @@ int fw_sender_open(const struct fw_sender_options *o, struct fw_sender **out, st
 		return fw_no_memory(err);
 	s->o = *o;
 	s->config = o->config;
+	pthread_mutex_init(&s->ended_lock, NULL);
 	lead_init(&s->lead, LEAD_KIND);
 	fw_map_init(&s->orders, (uint64_t)fw_mono_us());
 	rc = fw_settings_net(o->config, SENDER_IN_FLIGHT_MAX, &s->net, err);

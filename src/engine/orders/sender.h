@@ -33,6 +33,7 @@
 
 struct runner;
 struct sender_attempt;
+struct sender_stream;
 
 /* The record of a delivery, which this process alone writes while it leads. */
 struct sender_delivery {
@@ -85,6 +86,8 @@ struct fw_sender {
 	size_t broken_n;              /* orders whose record is invalid: theirs may be the unknown ones */
 	struct sender_attempt *first; /* all attempts in flight */
 	size_t in_flight;
+	pthread_mutex_t ended_lock;
+	struct sender_stream *ended; /* their threads have ended */
 };
 
 /* One message, from the choice of its entries to the end of the attempt. */
@@ -100,6 +103,7 @@ struct sender_attempt {
 	struct fw_buf body, headers;
 	char message_id[DELIVERY_MESSAGE_ID_MAX];
 	struct fw_fetch fetch;
+	struct sender_stream *stream; /* NULL: none */
 	char error[SENDER_ERROR_MAX];
 };
 
@@ -134,8 +138,17 @@ FW_MUST_CHECK int sender_delivery_put(struct fw_sender *s, struct sender_order *
 FW_MUST_CHECK int sender_attempt_start(struct fw_sender *s, struct sender_order *o, struct fw_err *err);
 /* An attempt is no longer wanted: its batch is sent again later. */
 void sender_attempt_drop(struct sender_attempt *a);
-/* At the end of the loop: free attempts that the runner has not ended. */
+/* An attempt has ended; frees it. */
+void sender_attempt_done(struct sender_attempt *a, const struct delivery_result *r);
+/* At the end of the loop: free attempts that have not ended; waits for their threads. */
 void sender_attempts_free(struct fw_sender *s);
+
+/* ---- sender_stream.c ------------------------------------------------------------------------- */
+
+FW_MUST_CHECK int sender_stream_start(struct sender_attempt *a, struct fw_err *err);
+/* Conclude the attempts whose threads have ended. */
+void sender_streams_collect(struct fw_sender *s);
+void sender_stream_free(struct sender_stream *t); /* waits for the thread; NULL is allowed */
 
 /* ---- sender_dead.c --------------------------------------------------------------------------- */
 

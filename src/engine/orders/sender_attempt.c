@@ -30,6 +30,7 @@ static uint64_t sender_random(void)
 
 static void attempt_free(struct sender_attempt *a)
 {
+	sender_stream_free(a->stream);
 	fw_fetch_finish(&a->fetch);
 	fw_buf_finish(&a->body);
 	fw_buf_finish(&a->headers);
@@ -156,8 +157,7 @@ static int attempt_conclude(struct sender_attempt *a, const struct delivery_resu
 	return rc;
 }
 
-/* A result from outside of the sender's own functions. */
-static void attempt_done(struct sender_attempt *a, const struct delivery_result *r)
+void sender_attempt_done(struct sender_attempt *a, const struct delivery_result *r)
 {
 	struct fw_sender *s = a->s;
 	struct fw_err err = {0};
@@ -211,7 +211,7 @@ static void webhook_done(struct fw_fetch *f)
 		r.retry_ms = retry_ms;
 	if (!r.accepted)
 		r.error = webhook_words(a);
-	attempt_done(a, &r);
+	sender_attempt_done(a, &r);
 }
 
 static int webhook_start(struct sender_attempt *a, struct fw_err *err)
@@ -241,7 +241,7 @@ static int webhook_start(struct sender_attempt *a, struct fw_err *err)
 
 static void job_done(void *ctx, const struct runner_result *result)
 {
-	attempt_done(ctx,
+	sender_attempt_done(ctx,
 		&(struct delivery_result){
 			.accepted = result->accepted, .status = result->status, .error = result->error});
 }
@@ -281,6 +281,7 @@ static int attempt_start_channel(struct sender_attempt *a, struct fw_err *err)
 	case FW_ORDER_FILE:
 		return job_start(a, err);
 	case FW_ORDER_REDIS:
+		return sender_stream_start(a, err);
 	case FW_ORDER_AMQP:
 		return fw_err_set(
 			err, FW_EUNSUP, "this build does not deliver to %s", fw_order_channel_name(a->channel));

@@ -139,8 +139,16 @@ static int conn_wait(struct rs_conn *c, short events, int64_t deadline_ms, const
 static int socket_connect(
 	struct rs_conn *c, const struct sockaddr *sa, socklen_t len, int64_t deadline_ms, struct fw_err *err)
 {
+	const struct rs_target *t = c->target;
+	const char *why = t->refuses && sa->sa_family != AF_UNIX ? t->refuses(t->refuses_ctx, sa) : NULL;
 	int on = 1, code = 0;
 	socklen_t code_len = sizeof(code);
+
+	if (why) {
+		c->broken = true;
+		return fw_err_set(err, FW_EINVAL,
+			"%s: its address is forbidden (%s): see allow_networks and deny_networks", c->where, why);
+	}
 
 	c->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)

@@ -124,11 +124,7 @@ static int library_make(struct rs *r, struct fw_err *err)
 	return r->library.rc ? rs_no_memory(r, err) : 0;
 }
 
-/*
- * Authenticate and select the database. Nothing long is sent before that succeeds, because the
- * server would close the connection.
- */
-static int conn_authenticate(struct rs *r, struct rs_conn *c, struct fw_err *err)
+int rs_authenticate(struct rs *r, struct rs_conn *c, struct fw_err *err)
 {
 	const struct rs_target *t = &r->target;
 	const struct rs_reply *bad;
@@ -163,7 +159,7 @@ static int conn_open(struct rs *r, int cell, const char *host, int port, struct 
 
 	if (rc)
 		return rc;
-	rc = conn_authenticate(r, c, err);
+	rc = rs_authenticate(r, c, err);
 	if (rc) {
 		rs_conn_close(c);
 		return rc;
@@ -497,7 +493,7 @@ static int subscriber_open(struct rs *r, struct fw_err *err)
 	rc = rs_conn_open(&r->target, r->target.host.p, r->target.port, &r->subscriber, err);
 	if (rc)
 		return rc;
-	rc = conn_authenticate(r, r->subscriber, err);
+	rc = rs_authenticate(r, r->subscriber, err);
 	if (!rc) {
 		rs_conn_begin(r->subscriber);
 		rs_conn_add(r->subscriber, FW_STR("SUBSCRIBE"));
@@ -555,7 +551,7 @@ static bool prefix_is_good(struct fw_str s)
 	return s.len > 0 && s.len <= 64;
 }
 
-static int target_from_url(struct rs *r, const struct fw_store_config *cfg, struct fw_err *err)
+int rs_target_read(struct rs *r, const char *url, struct fw_err *err)
 {
 	static const char *const known[] = {
 		"db", "prefix", "connect_timeout_ms", "timeout_ms", "ca_file", "cert_file", "key_file", "verify", NULL};
@@ -563,7 +559,7 @@ static int target_from_url(struct rs *r, const struct fw_store_config *cfg, stru
 	struct fw_str verify, prefix;
 	struct fw_dsn d;
 	int64_t db = 0;
-	int rc = fw_dsn_split(&r->own, cfg->url, &d, err);
+	int rc = fw_dsn_split(&r->own, url, &d, err);
 
 	rc = rc ? rc : fw_dsn_only(&d, known, err);
 	rc = rc ? rc : fw_dsn_number(&d, "db", 0, 100000, 0, &db, err);
@@ -734,7 +730,7 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	r->cmd = calloc(r->cmd_cap, sizeof(*r->cmd));
 	fw_dsn_show(&r->shown, cfg->url);
 	r->target.name = r->shown.p ? r->shown.p : "redis";
-	rc = r->cmd ? target_from_url(r, cfg, err) : rs_no_memory(r, err);
+	rc = r->cmd ? rs_target_read(r, cfg->url, err) : rs_no_memory(r, err);
 	rc = rc ? rc : names_init(r, err);
 	rc = rc ? rc : library_make(r, err);
 	rc = rc ? rc : conn_open(r, RS_META, r->target.host.p ? r->target.host.p : "", r->target.port, err);
@@ -779,6 +775,7 @@ const struct store_driver store_redis = {
 	.match_list = rs_match_list,
 	.match_remove = rs_match_remove,
 	.match_summary = rs_match_summary,
+	.stream_append = rs_stream_append,
 	.event_put = rs_event_put,
 	.event_list = rs_event_list,
 	.event_remove = rs_event_remove,

@@ -53,6 +53,7 @@
 #include "store/driver.h"
 #include "store/dsn.h"
 #include "store/fields.h"
+#include "store/stream.h"
 
 #define RS_SCHEMA 2 /* 1, of release 0.1.0, had no log of changes */
 #define RS_CELLS 16 /* maximum */
@@ -84,6 +85,9 @@ struct rs_target {
 	struct fw_str ca_file, cert_file, key_file;
 	int64_t connect_timeout_ms, timeout_ms;
 	const char *name; /* for messages: the URL without its password */
+	/* store_stream.refuses; NULL: every address may be connected to */
+	const char *(*refuses)(const void *ctx, const struct sockaddr *sa);
+	const void *refuses_ctx;
 };
 
 struct rs_conn;
@@ -216,6 +220,13 @@ int rs_run(struct rs *r, const char *doing, struct fw_err *err);
 int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err);
 void rs_discard(struct rs *r); /* drop the collected commands */
 int rs_error(struct rs *r, struct fw_str text, const char *doing, struct fw_err *err);
+/* Fill r->target from a URL; r->own, r->target.name and r->shown are set. FW_EINVAL. */
+int rs_target_read(struct rs *r, const char *url, struct fw_err *err);
+/*
+ * Authenticate and select the database. Nothing long is sent before that succeeds, because the
+ * server would close the connection.
+ */
+int rs_authenticate(struct rs *r, struct rs_conn *c, struct fw_err *err);
 
 static inline int64_t rs_int(const struct rs_reply *r)
 {
@@ -327,6 +338,7 @@ store_commit_fn rs_commit;       /* commit.c */
 store_match_put_fn rs_match_put; /* matches.c */
 store_match_list_fn rs_match_list;
 store_match_remove_fn rs_match_remove;
+store_stream_append_fn rs_stream_append; /* stream.c */
 store_match_summary_fn rs_match_summary;
 void rs_match_row_add(struct rs *r, const struct fw_match *m);
 store_load_fn rs_load; /* load.c */
