@@ -60,7 +60,6 @@
 #define RETRY_MS 2000 /* after which a client shall reconnect */
 #define BLOCK_BYTES 4096
 #define STREAM_FEEDS_MAX 100
-#define HEAD_BACK 1000 /* stream_find_head() queries this many ids at first, then 8 times as many */
 
 struct stream_event {
 	int64_t id, feed_id;
@@ -713,37 +712,19 @@ static int stream_read_new(struct stream *s, struct fw_err *err)
 	return FW_MIN(rc, 0);
 }
 
-static int last_id_add(void *ctx, const struct fw_entry_row *e)
-{
-	*(int64_t *)ctx = e->id;
-	return 0;
-}
-
-/*
- * Find where the window begins: the highest id below which no entry can follow. That is the last
- * entry that a query in the order of storing returns; entries with higher ids may be in uncommitted
- * transactions.
- */
+/* Find where the window begins: the number below which no change can follow. */
 static int stream_find_head(struct stream *s, struct fw_err *err)
 {
-	struct fw_entry_query q = {.oldest_first = true};
+	struct fw_change_query q = {.after_id = INT64_MAX - 1, .base_id = INT64_MAX - 1, .limit = 1};
 	struct stream_reader *list = NULL;
-	struct fw_store_stats stats;
-	int64_t last = 0;
-	int rc = fw_store_stats(s->st, &stats, err);
+	int rc = fw_store_change_list(s->st, &q, fresh_add, s, err);
 
-	for (int64_t back = HEAD_BACK; !rc && !last && stats.last_entry_id; back *= 8) {
-		q.after_id = FW_MAX(stats.last_entry_id - back, 0);
-		rc = fw_store_entry_list(s->st, &q, last_id_add, &last, err);
-		if (!q.after_id)
-			break;
-	}
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&s->lock);
 	while (s->n)
 		window_drop(s);
-	s->base = s->head = last;
+	s->base = s->head = q.head_id;
 	s->ready = true;
 	for (struct stream_reader *d = s->readers; d; d = d->next) {
 		if (d->state == READER_IDLE)
