@@ -18,7 +18,7 @@ BEGIN {
 	may["sched"] = "base sched"
 	may["fetch"] = "base fetch"
 	may["query"] = "base query"
-	may["store"] = "base query store"
+	may["store"] = "base query parse/html/text.h store"
 	may["api"] = "api"
 	workshops = "base parse/html parse/feed parse sched fetch query store api"
 	may["engine"] = workshops " engine engine/run/visit.h engine/run/worker.h engine/run/child.h" \

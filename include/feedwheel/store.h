@@ -189,7 +189,7 @@ struct fw_entry_row {
 	uint64_t hash;         /* of the content that readers see */
 	struct fw_str guid, url, title, author, summary;
 	struct fw_str content, content_base;
-	enum fw_text_type content_type;
+	enum fw_text_type content_type;     /* of content; FW_TEXT_NONE counts as HTML */
 	int64_t published_ms, updated_ms;   /* from the document, or FW_NO_DATE */
 	int64_t seen_ms;                    /* first stored */
 	int64_t changed_ms;                 /* last stored with another hash; seen_ms: never */
@@ -416,7 +416,9 @@ struct fw_feed_query {
 };
 
 struct fw_entry_query {
-	int64_t feed_id;                   /* 0: all */
+	int64_t feed_id;         /* 0: all */
+	const int64_t *feed_ids; /* one of these feed_n feeds; feed_n 0: all */
+	size_t feed_n;
 	struct fw_str folder;              /* in this folder or a subfolder of it; absent: any */
 	int64_t since_ms, until_ms;        /* stored at or after, and before; 0: any time */
 	struct fw_str search;              /* a query (feedwheel-query(7)); absent: no search */
@@ -424,10 +426,15 @@ struct fw_entry_query {
 	int64_t behind_id, behind_date_ms; /* cursor of newest first: id (0: none) and date of the last entry seen */
 	size_t limit;                      /* 0: all */
 	bool oldest_first;                 /* by id; default: newest first, by fw_store_entry_date() */
-	bool by_relevance;                 /* with search: best first, of the newest matches; no cursor */
-	bool content;                      /* fill content (and content_base) too */
-	bool snippet;                      /* with search: fill snippet */
-	bool key;                          /* fill key and hash too: costly in a long list of one feed */
+	/*
+	 * With search: best first, of the newest FW_RANKED_MAX matches; equals by id, newest first.
+	 * FW_EINVAL with oldest_first or a cursor.
+	 */
+	bool by_relevance;
+	size_t skip_n; /* by_relevance: leave out the first ones */
+	bool content;  /* fill content (and content_base) too */
+	bool snippet;  /* fill snippet; without search it is the start of the text */
+	bool key;      /* fill key and hash too: costly in a long list of one feed */
 	/*
 	 * Out, with search, set before the first callback: number of entries that are not indexed
 	 * yet; 0: the result is complete. NULL: not wanted.
@@ -472,6 +479,8 @@ struct fw_change_query {
 	int64_t next_id;  /* out: all changes up to it were shown */
 	int64_t first_id; /* out, with FW_EGONE: numbers from this one on are left */
 };
+
+#define FW_RANKED_MAX 1000 /* of fw_entry_query.by_relevance */
 
 /* Does the query select one entry by its id? */
 static inline bool fw_store_entry_query_is_one(const struct fw_entry_query *q)

@@ -34,7 +34,8 @@ enum {
 	FW_VIEW_RAW = 2,     /* with FW_VIEW_CONTENT: the original */
 };
 /*
- * Writes an item of JSON Feed 1.1, with our own members under "_store". If the content cannot be
+ * Writes an item of JSON Feed 1.1, with our own members under "_store"; a snippet that was read is
+ * HTML there, its matches in <mark>. If the content cannot be
  * sanitised, the item is complete except for the content. Errors: those of fw_sanitize(), with the
  * entry's id.
  */

@@ -9,6 +9,7 @@
 struct entries {
 	struct cli *c;
 	struct cli_json json;
+	struct fw_buf line; /* spare */
 	bool as_json, as_lines, content, raw;
 	size_t n;
 	int64_t unindexed_n; /* entries that the search does not cover */
@@ -32,13 +33,63 @@ static void entries_fit_padded(struct cli *c, const char *style, struct fw_str t
 		fw_buf_addc(&c->out, ' ');
 }
 
+/* The snippet with its matches in bold type, or without marks. */
+static void entries_snippet_paint(struct fw_buf *out, const struct cli_term *t, struct fw_str snippet)
+{
+	bool marked = false;
+
+	while (snippet.len) {
+		struct fw_str text = fw_str_split(snippet, marked ? FW_MARK_END : FW_MARK_BEGIN, &snippet);
+
+		if (t->out_colour && marked && text.len)
+			fw_buf_adds(out, "\033[" CLI_BOLD "m");
+		cli_escape(out, cli_ascii(t), text);
+		if (t->out_colour && marked && text.len)
+			fw_buf_adds(out, "\033[0m");
+		marked = !marked;
+	}
+}
+
+/* Is the snippet the title? Then it is on the line above. */
+static bool entries_snippet_is(struct fw_str snippet, struct fw_str title)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < snippet.len; i++) {
+		if (snippet.p[i] == FW_MARK_BEGIN || snippet.p[i] == FW_MARK_END)
+			continue;
+		if (k == title.len || snippet.p[i] != title.p[k++])
+			return false;
+	}
+	return k == title.len;
+}
+
 #define NARROW 60     /* on a terminal with fewer columns the title gets its own line */
 #define TITLE_MAX 200 /* columns of a title taken from the text, if stdout is not a terminal */
 #define NUMBER 7      /* "12345  " */
 
+#define SNIPPET_COLUMNS 100 /* wider lines are hard to read */
+
+/* Where a search found the words, below the link. Nothing if they are only in the title. */
+static void entries_item_snippet(struct entries *e, const struct fw_entry_row *r)
+{
+	struct cli *c = e->c;
+	size_t columns = c->term.out_tty ? FW_MIN((size_t)c->term.width, (size_t)SNIPPET_COLUMNS) : 0;
+
+	if (!r->snippet.len || !memchr(r->snippet.p, FW_MARK_BEGIN, r->snippet.len) ||
+		entries_snippet_is(r->snippet, fw_str_trim(r->title)))
+		return;
+	fw_buf_reset(&e->line);
+	fw_buf_addf(&e->line, "%*s", NUMBER, "");
+	entries_snippet_paint(&e->line, &c->term, r->snippet);
+	c->out.rc = c->out.rc ? c->out.rc : e->line.rc;
+	cli_wrap(&c->out, fw_buf_str(&e->line), columns, NUMBER);
+	fw_buf_addc(&c->out, '\n');
+}
+
 /*
  * Two lines: number, time, feed and title; below the title its link. A narrow terminal gets the
- * title on a line of its own.
+ * title on a line of its own. A search adds a snippet.
  */
 static void entries_item_text(struct entries *e, const struct fw_entry_row *r)
 {
@@ -66,6 +117,8 @@ static void entries_item_text(struct entries *e, const struct fw_entry_row *r)
 		entries_fit(c, CLI_DIM, r->guid, TITLE_MAX);
 	}
 	cli_out(c, "\n");
+	if (!e->content)
+		entries_item_snippet(e, r);
 	if (e->content && (r->content.len || r->summary.len)) {
 		cli_out(c, "\n");
 		e->rc = FW_MAX(e->rc, cli_entry_content(c, r, e->raw, 4));
@@ -106,7 +159,7 @@ static int entries_item(void *ctx, const struct fw_entry_row *r)
 /* --id: one entry by its number. Excludes all other filters. */
 static int entries_query_one(struct cli *c, int64_t *id, struct fw_entry_query *q)
 {
-	static const char *const OTHER[] = {"feed", "folder", "since", "until", "search", "after"};
+	static const char *const OTHER[] = {"feed", "folder", "since", "until", "search", "after", "by"};
 
 	if (!cli_is_number(cli_value(c, "id"), id))
 		return cli_usage(c, "--id must be an entry's number, not '%.60s'", cli_value(c, "id"));
@@ -114,6 +167,8 @@ static int entries_query_one(struct cli *c, int64_t *id, struct fw_entry_query *
 		if (cli_value(c, OTHER[i]))
 			return cli_usage(c, "--id and --%s exclude each other", OTHER[i]);
 	}
+	if (c->arg_n)
+		return cli_usage(c, "--id and a query exclude each other");
 	*q = cli_entry_query(*id);
 	return cli_store(c, FW_STORE_READ);
 }
@@ -131,11 +186,61 @@ static int entries_time(struct cli *c, const char *name, int64_t *at_ms)
 	return 0;
 }
 
+/* The feeds that --feed names. 0 or an exit code. */
+static int entries_feeds(struct cli *c, struct fw_entry_query *q)
+{
+	int64_t *ids = c->given_n ? fw_arena_calloc(&c->arena, c->given_n, sizeof(*ids)) : NULL;
+	const char *word;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && ids && (word = cli_value_next(c, "feed", &i)) != NULL;) {
+		struct fw_feed f = {0};
+
+		rc = cli_feed(c, word, false, &f);
+		ids[q->feed_n++] = f.id;
+	}
+	q->feed_ids = ids;
+	return c->given_n && !ids ? cli_fail(c, CLI_SOME, "out of memory") : rc;
+}
+
+/* The query: --search, or the arguments as words. 0 or an exit code. */
+static int entries_search(struct cli *c, struct fw_entry_query *q)
+{
+	struct fw_buf words = FW_BUF_INIT(0);
+	const char *search = cli_value(c, "search");
+
+	if (search && c->arg_n)
+		return cli_usage(c, "--search and a query as an argument exclude each other");
+	for (int i = 0; i < c->arg_n; i++)
+		fw_buf_addf(&words, "%s%s", i ? " " : "", c->arg[i]);
+	q->search = search ? fw_str(search) : c->arg_n ? fw_arena_str(&c->arena, fw_buf_str(&words)) : FW_STR_NONE;
+	fw_buf_finish(&words);
+	if ((search || c->arg_n) && !fw_str_trim(q->search).len)
+		return cli_usage(c, search ? "--search needs a word" : "the query needs a word");
+	return 0;
+}
+
+/* --by. 0 or an exit code. */
+static int entries_order(struct cli *c, struct fw_entry_query *q)
+{
+	const char *by = cli_value(c, "by");
+
+	if (by && strcmp(by, "date") != 0 && strcmp(by, "relevance") != 0)
+		return cli_usage(c, "--by must be date or relevance, not '%.60s'", by);
+	q->by_relevance = by && by[0] == 'r';
+	if (!q->by_relevance)
+		return 0;
+	if (!q->search.p)
+		return cli_usage(c, "--by relevance needs a query");
+	if (cli_value(c, "after") || cli_flag(c, "oldest-first"))
+		return cli_usage(c, "--by relevance and --%s exclude each other",
+			cli_value(c, "after") ? "after" : "oldest-first");
+	return 0;
+}
+
 static int entries_query(struct cli *c, struct fw_entry_query *q)
 {
-	const char *feed = cli_value(c, "feed");
 	int64_t limit = 0;
-	struct fw_feed f = {0};
 	int rc;
 
 	if (entries_time(c, "since", &q->since_ms) || entries_time(c, "until", &q->until_ms))
@@ -145,15 +250,11 @@ static int entries_query(struct cli *c, struct fw_entry_query *q)
 	if (cli_value(c, "after"))
 		q->oldest_first = true;
 	q->limit = (size_t)limit;
-	q->search = fw_str(cli_value(c, "search"));
 	q->folder = fw_str(cli_value(c, "folder"));
-	if (cli_value(c, "search") && !fw_str_trim(q->search).len)
-		return cli_usage(c, "--search needs a word");
+	if (entries_search(c, q) || entries_order(c, q))
+		return CLI_USAGE;
 	rc = cli_store(c, FW_STORE_READ);
-	if (!rc && feed)
-		rc = cli_feed(c, feed, false, &f);
-	q->feed_id = f.id;
-	return rc;
+	return rc ? rc : entries_feeds(c, q);
 }
 
 /* Say so if a search does not cover all entries. */
@@ -188,6 +289,7 @@ static int entries_run(struct cli *c)
 	e.content = cli_flag(c, "content") || e.raw;
 	/* text output shows the start of the text of an untitled entry */
 	q.content = e.content || !(e.as_json || e.as_lines);
+	q.snippet = q.search.p && !cli_flag(c, "id") && (cli_flag(c, "snippet") || !(e.as_json || e.as_lines));
 	if (!q.limit && !e.as_json && !e.as_lines)
 		q.limit = 20;
 	if (e.as_json) {
@@ -198,6 +300,7 @@ static int entries_run(struct cli *c)
 		fw_json_array(&e.json.j, "items");
 	}
 	rc = fw_store_entry_list(c->store, &q, entries_item, &e, &err);
+	fw_buf_finish(&e.line);
 	if (rc >= 0 && cli_flag(c, "id") && !e.n) {
 		fw_buf_finish(&e.json.buf);
 		return cli_entry_missing(c, id);
@@ -209,10 +312,12 @@ static int entries_run(struct cli *c)
 		cli_json_end(&e.json, c);
 	}
 	if (rc < 0)
-		return rc == FW_EINVAL ? cli_query_wrong(c, "--search", q.search, &err) : cli_store_failed(c, &err);
+		return rc == FW_EINVAL ?
+			cli_query_wrong(c, cli_value(c, "search") ? "--search" : "query", q.search, &err) :
+			cli_store_failed(c, &err);
 	if (!e.n && !e.as_json && !e.as_lines)
 		cli_note(c, "no entries%s",
-			q.search.len || q.feed_id || q.since_ms || q.until_ms || q.folder.len ?
+			q.search.len || q.feed_n || q.since_ms || q.until_ms || q.folder.len ?
 				" match" :
 				" yet (to fetch what is due, run 'feedwheel run --once')");
 	entries_note_incomplete(&e);
@@ -220,12 +325,15 @@ static int entries_run(struct cli *c)
 }
 
 static const struct cli_option ENTRIES_OPTION[] = {
-	{"feed", "FEED", "only this feed: its number, its URL, or a part of its URL or title"},
+	{"feed", "FEED", "only this feed: its number, its URL, or a part of its URL or title (repeatable)"},
 	{"id", "ENTRY", "only the entry with this number"},
 	{"since", "TIME", "only entries stored since TIME: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
 	{"folder", "FOLDER", "only entries of feeds in this folder and its subfolders"},
 	{"until", "TIME", "only entries stored before TIME"},
-	{"search", "QUERY", "only entries that match: words, \"a phrase\", pre*, OR, -not, title:word"},
+	{"search", "QUERY", "the same as QUERY: words, \"a phrase\", pre*, OR, -not, title:word"},
+	{"by", "ORDER", "with a query: date (default), or relevance: best first, of the newest 1,000 matches",
+		"date relevance"},
+	{"snippet", NULL, "with a query and JSON: include a part of the text that shows the match"},
 	{"limit", "N", "at most N (default 20, with --format 100; with --json and --jsonl no limit)"},
 	{"after", "ID", "only entries stored after entry ID, oldest first (a cursor)"},
 	{"oldest-first", NULL, "list in the order of storing"},
@@ -239,10 +347,12 @@ static const struct cli_option ENTRIES_OPTION[] = {
 
 const struct cli_command cli_entries = {
 	.name = "entries",
-	.args = "",
-	.summary = "list entries, newest first",
+	.args = "[QUERY...]",
+	.summary = "list or search entries, newest first",
+	.max_args = -1,
 	.examples = "  feedwheel entries --since 2h\n  feedwheel entries --content --limit 3 | less\n  feedwheel "
-		    "entries --search 'sqlite wal*' --limit 5\n"
+		    "entries 'sqlite wal*' --limit 5\n"
+		    "  feedwheel entries --by relevance 'title:CVE OR \"remote code\"'\n"
 		    "  feedwheel entries --feed example.org --content --json\n"
 		    "  feedwheel entries --folder News --format atom > news.atom\n"
 		    "  feedwheel entries --jsonl --after 4711    entries stored after entry 4711\n",

@@ -17,7 +17,7 @@ static struct fw_str entry_base_url(const struct fw_entry_row *r)
 
 static bool entry_is_html(const struct fw_entry_row *r)
 {
-	return r->content.len && r->content_type == FW_TEXT_HTML;
+	return r->content.len && r->content_type != FW_TEXT_PLAIN;
 }
 
 /*

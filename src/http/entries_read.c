@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * GET /v1/entries: entries as JSON Feed 1.1 or NDJSON. There are two orders. Their cursors neither
- * skip nor repeat entries while others are stored:
+ * GET /v1/entries: entries as JSON Feed 1.1 or NDJSON; GET /v1/folders. There are two orders. Their
+ * cursors neither skip nor repeat entries while others are stored:
  *  - newest first: the cursor is the date and id of the last entry;
  *  - in order of storing: the cursor is an id, and also finds what is stored later.
+ * Best first is made anew for each page: its cursor is the number of entries shown before.
  */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/url.h"
 #include "base/when.h"
+#include "api/folder.h"
 #include "api/view.h"
 #include "http/http.h"
 #include "base/banned.h"
 
 #define LIMIT 50
 #define LIMIT_MAX 1000
+#define FEEDS_MAX HTTP_PARAMS_MAX
 /*
  * A page ends early after sanitizing this much, so that it does not occupy a pool thread for long.
  */
@@ -24,7 +27,8 @@
 struct entry_list {
 	struct list_page p;
 	struct fw_entry_query q;
-	struct fw_feed feed; /* id 0: entries of all feeds */
+	struct fw_feed feed; /* the only one whose entries are listed; id 0: there are others */
+	int64_t feed_id[FEEDS_MAX];
 	unsigned flags;
 	bool ndjson;
 	struct fw_view_work work;
@@ -47,7 +51,9 @@ static int entry_list_add(void *ctx, const struct fw_entry_row *e)
 	l->p.limit = l->work.bytes >= WORK_BYTES || l->work.cpu_us >= WORK_US ? l->p.n : l->p.limit;
 	if (!list_page_has_room(&l->p))
 		return 1;
-	if (l->q.oldest_first)
+	if (l->q.by_relevance)
+		list_page_set_cursor(&l->p, "r%zu", l->q.skip_n + l->p.n);
+	else if (l->q.oldest_first)
 		list_page_set_cursor(&l->p, "s%lld", (long long)e->id);
 	else
 		list_page_set_cursor(
@@ -60,17 +66,30 @@ static int entry_list_add(void *ctx, const struct fw_entry_row *e)
 	return 0;
 }
 
-/* Find the feed by its id or URL. False: responded. */
-static bool entry_list_feed(struct entry_list *l, enum MHD_Result *ok)
+struct feed_params {
+	struct fw_str at[FEEDS_MAX];
+	size_t n;
+};
+
+static enum MHD_Result feed_param_take(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct feed_params *p = ctx;
+
+	(void)kind;
+	if (strcmp(key, "feed") == 0 && p->n < FEEDS_MAX) /* more parameters are refused (head.c) */
+		p->at[p->n++] = value ? fw_str(value) : FW_STR("");
+	return MHD_YES;
+}
+
+/* Find a feed by its id or URL. False: responded. */
+static bool entry_list_feed(struct entry_list *l, struct fw_str word, enum MHD_Result *ok)
 {
 	struct request *r = l->p.r;
-	struct fw_str word = http_param(r, "feed"), url = FW_STR_NONE, user, pass;
+	struct fw_str url = FW_STR_NONE, user, pass;
 	struct fw_err err = {0};
 	int64_t id = 0;
 	int rc;
 
-	if (!word.p)
-		return true;
 	if (word.len && fw_is_digit((unsigned char)word.p[0]) ?
 			!fw_str_int(word, &id) || !id :
 			fw_url_clean(&l->p.arena, word, &url, &user, &pass, NULL) != 0) {
@@ -78,24 +97,42 @@ static bool entry_list_feed(struct entry_list *l, enum MHD_Result *ok)
 		return false;
 	}
 	rc = fw_store_feed_find(r->store, id, url, &l->p.arena, &l->feed, &err);
-	l->q.feed_id = l->feed.id;
+	l->feed_id[l->q.feed_n++] = l->feed.id;
 	if (rc)
 		*ok = http_store_failed(r, rc, &err);
 	return !rc;
 }
 
+static bool entry_list_feeds(struct entry_list *l, enum MHD_Result *ok)
+{
+	struct feed_params p = {.n = 0};
+
+	(void)MHD_get_connection_values(l->p.r->conn, MHD_GET_ARGUMENT_KIND, feed_param_take, &p);
+	for (size_t i = 0; i < p.n; i++) {
+		if (!entry_list_feed(l, p.at[i], ok))
+			return false;
+	}
+	l->q.feed_ids = l->feed_id;
+	if (p.n > 1)
+		l->feed = (struct fw_feed){.id = 0};
+	return true;
+}
+
 static bool entry_list_cursor(struct entry_list *l, enum MHD_Result *ok)
 {
+	char kind = l->q.by_relevance ? 'r' : l->q.oldest_first ? 's' : 'n';
 	int64_t at[2];
 	bool there;
 
-	if (!http_param_cursor(l->p.r, l->q.oldest_first ? 's' : 'n', at, l->q.oldest_first ? 1 : 2, &there, ok))
+	if (!http_param_cursor(l->p.r, kind, at, kind == 'n' ? 2 : 1, &there, ok))
 		return false;
 	if (!there)
 		return true;
 	/* the same cursor, if the page stays empty */
 	list_page_set_cursor(&l->p, "%.*s", FW_STR_ARG(http_param(l->p.r, "cursor")));
-	if (l->q.oldest_first) {
+	if (kind == 'r') {
+		l->q.skip_n = at[0] > 0 ? (size_t)at[0] : 0;
+	} else if (kind == 's') {
 		l->q.after_id = at[0];
 	} else {
 		l->q.behind_date_ms = at[0];
@@ -115,38 +152,59 @@ static bool wants_ndjson(struct request *r, enum MHD_Result *ok, bool *ndjson)
 	return true;
 }
 
-static bool entry_list_params(struct entry_list *l, enum MHD_Result *ok)
+/* A time; *at_ms is untouched when absent. False: responded. */
+static bool entry_list_time(struct request *r, const char *name, int64_t *at_ms, enum MHD_Result *ok)
+{
+	struct fw_str text = http_param(r, name);
+
+	if (!text.p || (text.len && fw_when_parse(text, fw_now_ms(), at_ms)))
+		return true;
+	*ok = http_param_wrong(r, name, "a time such as 2026-11-01T12:00:00Z, or 2h (ago)");
+	return false;
+}
+
+/* The query and its order. False: responded. */
+static bool entry_list_search(struct entry_list *l, enum MHD_Result *ok)
 {
 	struct request *r = l->p.r;
-	struct fw_str since = http_param(r, "since"), until = http_param(r, "until");
-	int64_t limit = LIMIT;
-	int order = 0;
+	int order = 0, by = 0, snippet = 0;
 
-	l->flags = FW_VIEW_CONTENT;
 	l->q.search = http_param(r, "q");
 	if (l->q.search.p && !fw_str_trim(l->q.search).len) {
 		*ok = http_param_wrong(r, "q", "words to search for");
 		return false;
 	}
-	if (since.p && !(since.len && fw_when_parse(since, fw_now_ms(), &l->q.since_ms))) {
-		*ok = http_param_wrong(r, "since", "a time such as 2026-11-01T12:00:00Z, or 2h (ago)");
+	if (!http_param_word(r, "order", "newest stored", &order, ok) ||
+		!http_param_word(r, "by", "date relevance", &by, ok) ||
+		!http_param_word(r, "snippet", "0 1", &snippet, ok))
 		return false;
-	}
-	if (until.p && !(until.len && fw_when_parse(until, fw_now_ms(), &l->q.until_ms))) {
-		*ok = http_param_wrong(r, "until", "a time such as 2026-11-01T12:00:00Z, or 2h (ago)");
-		return false;
-	}
+	l->q.oldest_first = order == 1;
+	l->q.by_relevance = by == 1;
+	l->q.snippet = snippet == 1;
+	if (!l->q.by_relevance || (l->q.search.p && !l->q.oldest_first))
+		return true;
+	*ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_parameter",
+		"invalid by 'relevance' (it needs q, and excludes order=stored)");
+	return false;
+}
+
+static bool entry_list_params(struct entry_list *l, enum MHD_Result *ok)
+{
+	struct request *r = l->p.r;
+	int64_t limit = LIMIT;
+
+	l->flags = FW_VIEW_CONTENT;
 	l->q.folder = http_param(r, "folder");
-	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, ok) ||
-		!http_param_word(r, "order", "newest stored", &order, ok) || !http_param_content(r, &l->flags, ok) ||
-		!wants_ndjson(r, ok, &l->ndjson))
+	if (!entry_list_search(l, ok) || !entry_list_time(r, "since", &l->q.since_ms, ok) ||
+		!entry_list_time(r, "until", &l->q.until_ms, ok) ||
+		!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, ok) ||
+		!http_param_content(r, &l->flags, ok) || !wants_ndjson(r, ok, &l->ndjson))
 		return false;
 	l->q.content = l->flags != 0;
 	l->q.unindexed_n = &l->p.unindexed_n;
-	l->q.oldest_first = order == 1;
 	l->p.limit = (size_t)limit;
 	l->q.limit = l->p.limit + 1;
-	return entry_list_cursor(l, ok) && entry_list_feed(l, ok);
+	return entry_list_cursor(l, ok) && entry_list_feeds(l, ok);
 }
 
 static void entry_list_head(struct entry_list *l)
@@ -226,4 +284,24 @@ enum MHD_Result http_entry_get(struct request *r)
 	if (!rc && !l.p.out.len)
 		rc = fw_err_set(&err, FW_ENOTFOUND, "no entry has the number %lld", (long long)r->id);
 	return list_page_send(&l.p, "application/json", rc, &err);
+}
+
+#define NEW_MS (7 * FW_DAY_MS)
+
+enum MHD_Result http_folder_list(struct request *r)
+{
+	struct fw_folders folders = {.n = 0};
+	struct fw_err err = {0};
+	struct list_page p;
+	int rc;
+
+	list_page_begin(&p, r);
+	rc = fw_folders_read(r->store, &p.arena, fw_now_ms() - NEW_MS, &folders, &err);
+	fw_json_object(&p.j, NULL);
+	fw_json_array(&p.j, "folders");
+	for (size_t i = 0; i < folders.n; i++)
+		fw_folder_json(&p.j, NULL, &folders.folder[i]);
+	fw_json_end(&p.j);
+	fw_json_end(&p.j);
+	return list_page_send(&p, "application/json", rc, &err);
 }

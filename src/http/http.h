@@ -356,6 +356,7 @@ enum MHD_Result http_revision_list(struct request *r);
 /* ---- feeds.c, entries_read.c ----------------------------------------------------------------- */
 
 enum MHD_Result http_feed_list(struct request *r);
+enum MHD_Result http_folder_list(struct request *r);
 enum MHD_Result http_timings(struct request *r);
 enum MHD_Result http_feed_add(struct request *r);
 enum MHD_Result http_feed_get(struct request *r);

@@ -142,6 +142,25 @@ static void page_path_add(struct fw_buf *b, const struct request *r)
 	fw_buf_addf(b, "%s%.*s", r->name, FW_STR_ARG(rest));
 }
 
+struct next_param {
+	struct fw_buf *b;
+	struct fw_str name;
+};
+
+/* Append the parameter if it has this name. It may be repeated. */
+static enum MHD_Result next_param_add(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct next_param *n = ctx;
+
+	(void)kind;
+	if (!value || !fw_str_eq(fw_str(key), n->name))
+		return MHD_YES;
+	fw_buf_addf(n->b, "%s=", key);
+	fw_url_escape(n->b, fw_str(value));
+	fw_buf_addc(n->b, '&');
+	return MHD_YES;
+}
+
 const char *list_page_next(struct list_page *p)
 {
 	struct fw_str rest = fw_str(p->r->route->params);
@@ -153,16 +172,10 @@ const char *list_page_next(struct list_page *p)
 	page_path_add(&b, p->r);
 	fw_buf_addc(&b, '?');
 	while (rest.p) {
-		struct fw_str word = fw_str_split(rest, ' ', &rest), value;
-		char name[32];
+		struct next_param n = {&b, fw_str_split(rest, ' ', &rest)};
 
-		fw_str_copy(name, sizeof(name), word);
-		value = http_param(p->r, name);
-		if (!value.p || fw_str_eq(word, FW_STR("cursor")))
-			continue;
-		fw_buf_addf(&b, "%s=", name);
-		fw_url_escape(&b, value);
-		fw_buf_addc(&b, '&');
+		if (!fw_str_eq(n.name, FW_STR("cursor")))
+			(void)MHD_get_connection_values(p->r->conn, MHD_GET_ARGUMENT_KIND, next_param_add, &n);
 	}
 	fw_buf_addf(&b, "cursor=%s", p->cursor);
 	text = b.rc ? NULL : fw_arena_dup(&p->arena, b.p, b.len);

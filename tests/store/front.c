@@ -67,11 +67,20 @@ START_TEST(arguments_refused)
 	struct fw_entry_row e = entry(1, 1, "t", "c");
 	struct fw_visit v[2] = {{.id = 5, .feed_id = 1, .at_ms = 1}, {.id = 5, .feed_id = 1, .at_ms = 2}};
 	struct fw_outcome o = {.feed_id = 1, .feed = &f[1], .visit = {.kind = FW_VISIT_OK, .at_ms = 1}};
+	const struct fw_entry_query ranked[] = {
+		{.by_relevance = true},
+		{.by_relevance = true, .search = FW_STR("x"), .oldest_first = true},
+		{.by_relevance = true, .search = FW_STR("x"), .after_id = 1},
+		{.by_relevance = true, .search = FW_STR("x"), .before_id = 1},
+		{.by_relevance = true, .search = FW_STR("x"), .behind_id = 1},
+	};
 
 	REFUSED(fw_store_subscribe(st, &nowhere, 1, &err));
 	REFUSED(fw_store_feed_list(st, &(struct fw_feed_query){.by_due = true, .after_id = 1}, no_feed, NULL, &err));
 	REFUSED(fw_store_entry_list(
 		st, &(struct fw_entry_query){.oldest_first = true, .behind_id = 1}, no_entry, NULL, &err));
+	for (size_t i = 0; i < FW_N(ranked); i++)
+		REFUSED(fw_store_entry_list(st, &ranked[i], no_entry, NULL, &err));
 	REFUSED(fw_store_visit_list(
 		st, &(struct fw_visit_query){.oldest_first = true, .feed_id = 1}, no_visit, NULL, &err));
 	REFUSED(fw_store_visit_list(st, &(struct fw_visit_query){.after_id = 1}, no_visit, NULL, &err));

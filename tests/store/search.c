@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Searches, on each driver: a list holds exactly the entries that query_matches() accepts, in its
- * order, whatever index a store has. Generated entries, with what indexes get wrong among them;
- * written queries for each rule, and random ones (FW_SEED).
+ * order, whatever index a store has; ranks and snippets are those of src/query/. Generated
+ * entries, with what indexes get wrong among them; written queries for each rule, and random ones
+ * (FW_SEED).
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "drv.h"
 #include "base/clock.h"
+#include "parse/html/text.h"
 #include "query/query.h"
+#include "query/rank.h"
+#include "query/snippet.h"
 
 #define FEEDS 6
 #define ENTRIES 420
@@ -44,12 +48,14 @@ static size_t pick(size_t n)
 static const char *const WORD[] = {"rain", "comet", "linux", "Linux", "kernel", "long", "night", "CVE-2026-1", "remote",
 	"code", "wal", "sqlite", "naïve", "naive", "Äpfel", "apfel", "straße", "strasse", "東京都", "京都", "すし",
 	"ガス", "МИР", "мир", "κόσμος", "한글", "कीमत", "don't", "AT&T", "x86", "1,000", "release", "released",
-	"releases", "a", "the", "Việt", "ﬁsh", "fish", "e\u0301te\u0301", "\U0001F600"};
+	"releases", "a", "the", "Việt", "ﬁsh", "fish", "e\u0301te\u0301", "שלום", "שָׁלוֹם", "مرحبا", "مَرْحَبًا",
+	"\U0001F600"};
 static const char *const AUTHOR[] = {"", "Ada Lovelace", "Linus Torvalds", "ADA", "Müller", "東京 太郎"};
 static const char *const EXTRA[] = {"", "{\"tags\":[\"linux\",\"open source\"]}", "{\"tags\":[\"Linux Kernel\"]}",
 	"{\"tags\":[\"Ökologie\"],\"language\":\"de-AT\"}", "{\"language\":\"en\"}", "{\"language\":\"de\"}",
 	"{\"attachments\":[{\"url\":\"https://x.example/a.mp3\",\"mime_type\":\"audio/mpeg\"}]}",
 	"{\"attachments\":[{\"url\":\"https://x.example/a.mp4\",\"mime_type\":\"video/mp4\"}],\"tags\":[\"film\"]}",
+	"{\"attachments\":[{\"url\":\"https://x.example/a.png\",\"mime_type\":\"image/png\"}]}",
 	"{\"attachments\":[{\"url\":\"https://x.example/a\"}]}"};
 static const char *const URL[] = {"", "https://blog.example.org/a", "https://example.org/B?q=1",
 	"https://notexample.org/", "http://EXAMPLE.org/C", "https://x.example/post/rain"};
@@ -127,7 +133,7 @@ static void entries_make(void)
 		e->title = words(pick(5));
 		e->summary = pick(3) ? FW_STR("") : words(pick(8));
 		e->content = pick(6) ? words(pick(20)) : FW_STR("");
-		e->content_type = pick(2) ? FW_TEXT_HTML : FW_TEXT_PLAIN;
+		e->content_type = (enum fw_text_type)pick(3);
 		e->author = fw_str(PICK(AUTHOR));
 		e->url = fw_str(PICK(URL));
 		e->extra = fw_str(PICK(EXTRA));
@@ -281,7 +287,85 @@ static void ask(struct fw_store *st, const char *text)
 	same(&got, &want, "oldest first", text);
 }
 
+/* ---- ranks and snippets ---------------------------------------------------------------------- */
+
+static int64_t score[ENTRIES];
+
+static int score_order(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	if (score[x] != score[y])
+		return score[x] > score[y] ? -1 : 1;
+	return row[x].id > row[y].id ? -1 : 1;
+}
+
+static void truth_ranked(const char *text, struct listed *out)
+{
+	struct query_scratch *scratch = query_scratch_create();
+	struct query_node *tree;
+
+	oldest_first = false;
+	truth(text, out);
+	OK(query_parse(&A, fw_str(text), fw_now_ms(), &tree, &err));
+	for (size_t i = 0; i < out->n; i++) {
+		struct query_subject s = {.entry = &row[out->at[i]]};
+
+		query_scratch_set(scratch, &s);
+		score[out->at[i]] = query_score(tree, scratch, NULL);
+	}
+	qsort(out->at, out->n, sizeof(*out->at), score_order);
+	query_scratch_destroy(scratch);
+}
+
+struct ranked {
+	struct listed list;
+	const char *text; /* the query */
+};
+
+static int ranked_add(void *ctx, const struct fw_entry_row *e)
+{
+	struct ranked *r = ctx;
+	const struct fw_entry_row *put = &row[row_of(e)];
+	struct snippet_texts texts = {.title = put->title, .summary = put->summary, .content = put->content};
+	struct fw_buf want = FW_BUF_INIT(0);
+	struct query_node *tree;
+
+	OK(query_parse(&A, fw_str(r->text), fw_now_ms(), &tree, &err));
+	if (put->content_type != FW_TEXT_PLAIN)
+		texts.content = fw_html_text(&A, put->content);
+	ck_assert_int_eq(query_snippet(&want, tree, &texts), 0);
+	ck_assert_msg(
+		fw_str_eq(e->snippet, fw_buf_str(&want)), "%s: %.*s, not %s", r->text, FW_STR_ARG(e->snippet), want.p);
+	ck_assert_ptr_null(e->content.p);
+	fw_buf_finish(&want);
+	return listed_add(&r->list, e);
+}
+
+/* Best first: a part of the list; with snippets. */
+static void ask_ranked(struct fw_store *st, const char *text)
+{
+	struct listed want;
+	struct ranked got = {.text = text};
+	struct fw_entry_query q = {.search = fw_str(text), .by_relevance = true, .snippet = true};
+
+	truth_ranked(text, &want);
+	q.skip_n = pick(2) ? 0 : pick(want.n + 2);
+	q.limit = pick(2) && want.n < 40 ? 0 : 1 + pick(15);
+	OK(fw_store_entry_list(st, &q, ranked_add, &got, &err));
+	want.n = want.n > q.skip_n ? want.n - q.skip_n : 0;
+	want.n = q.limit ? FW_MIN(want.n, q.limit) : want.n;
+	memmove(want.at, want.at + FW_MIN(q.skip_n, (size_t)ENTRIES - 1), want.n * sizeof(*want.at));
+	same(&got.list, &want, "best first", text);
+}
+
 /* ---- cases ----------------------------------------------------------------------------------- */
+
+static int first_id(void *ctx, const struct fw_entry_row *e)
+{
+	*(int64_t *)ctx = e->id;
+	return 0;
+}
 
 static const char *const QUERY[] = {
 	"rain",
@@ -323,6 +407,13 @@ static const char *const QUERY[] = {
 	"κοσμος",
 	"한글",
 	"कीमत",
+	"שלום",
+	"שָׁלוֹם",
+	"של*",
+	"مرحبا",
+	"مَرْحَبًا",
+	"title:שלום",
+	"\"שלום مرحبا\"",
 	"don't",
 	"\"don t\"",
 	"AT&T",
@@ -490,8 +581,10 @@ START_TEST(written)
 {
 	struct fw_store *st = store_filled(_i);
 
-	for (size_t i = 0; i < FW_N(QUERY); i++)
+	for (size_t i = 0; i < FW_N(QUERY); i++) {
 		ask(st, QUERY[i]);
+		ask_ranked(st, QUERY[i]);
+	}
 	drv_end(store_of(st));
 }
 END_TEST
@@ -533,8 +626,86 @@ START_TEST(random_ones)
 		fw_buf_addc(&b, '\0');
 		ck_assert_int_eq(b.rc, 0);
 		ask(st, b.p);
+		if (i % 4 == 0)
+			ask_ranked(st, b.p);
 	}
 	fw_buf_finish(&b);
+	drv_end(store_of(st));
+}
+END_TEST
+
+/* Only the newest matches are ranked, whatever the limit. */
+START_TEST(newest_ranked)
+{
+	enum { N = FW_RANKED_MAX + 30, BEST = 29 };
+	struct fw_store *st = (struct fw_store *)drv_fresh(_i);
+	struct fw_entry_row *e = calloc(N, sizeof(*e));
+	struct fw_feed feed = {.url = FW_STR("https://a.example/"), .due_at_ms = NOW, .id = 1};
+	struct fw_load l = {.feed = &feed, .feed_n = 1, .entry = e, .entry_n = N};
+	int64_t n = 0;
+
+	for (int i = 0; i < N; i++) {
+		e[i] = entry(i, 1, "title", i <= BEST ? "rain rain rain" : "one rain among other words");
+		e[i].id = i + 1;
+		e[i].feed_id = 1;
+		e[i].seen_ms = e[i].changed_ms = e[i].published_ms = NOW + i;
+		e[i].revision = 1;
+	}
+	OK(fw_store_load(st, &l, &err));
+	index_all(st);
+	ck_assert_int_eq(query_count(st, (struct fw_entry_query){.search = FW_STR("rain"), .by_relevance = true}),
+		FW_RANKED_MAX);
+	ck_assert_int_eq(
+		query_count(st, (struct fw_entry_query){.search = FW_STR("rain"), .by_relevance = true, .limit = 50}),
+		50);
+	ck_assert_int_eq(query_count(st,
+				 (struct fw_entry_query){
+					 .search = FW_STR("rain"), .by_relevance = true, .skip_n = FW_RANKED_MAX - 3}),
+		3);
+	/* the best ones are older than the others: none of them is among the newest */
+	OK(fw_store_entry_list(st, &(struct fw_entry_query){.search = FW_STR("rain"), .by_relevance = true, .limit = 1},
+		first_id, &n, &err));
+	ck_assert_int_eq(n, N);
+	OK(fw_store_entry_list(st,
+		&(struct fw_entry_query){
+			.search = FW_STR("rain"), .until_ms = NOW + FW_RANKED_MAX, .by_relevance = true, .limit = 1},
+		first_id, &n, &err));
+	ck_assert_int_eq(n, BEST + 1);
+	free(e);
+	drv_end(store_of(st));
+}
+END_TEST
+
+static int row_is_of(void *ctx, const struct fw_entry_row *e)
+{
+	const int64_t *ids = ctx;
+
+	ck_assert(e->feed_id == ids[0] || e->feed_id == ids[1]);
+	return 0;
+}
+
+/* Entries of several feeds. */
+START_TEST(several_feeds)
+{
+	struct fw_store *st = store_filled(_i);
+	int64_t two[3] = {feed_id[1], feed_id[4], 999};
+	int64_t n[2] = {query_count(st, (struct fw_entry_query){.feed_id = two[0]}),
+		query_count(st, (struct fw_entry_query){.feed_id = two[1]})};
+
+	OK(fw_store_entry_list(st, &(struct fw_entry_query){.feed_ids = two, .feed_n = 2}, row_is_of, two, &err));
+	for (size_t k = 2; k <= 3; k++)
+		ck_assert_int_eq(query_count(st, (struct fw_entry_query){.feed_ids = two, .feed_n = k}), n[0] + n[1]);
+	ck_assert_int_eq(query_count(st, (struct fw_entry_query){.feed_ids = two, .feed_n = 1}), n[0]);
+	ck_assert_int_eq(query_count(st, (struct fw_entry_query){.feed_ids = two + 2, .feed_n = 1}), 0);
+	ck_assert_int_eq(
+		query_count(st, (struct fw_entry_query){.feed_ids = two, .feed_n = 2, .feed_id = two[1]}), n[1]);
+	ck_assert_int_eq(query_count(st,
+				 (struct fw_entry_query){
+					 .feed_ids = two, .feed_n = 2, .folder = FW_STR("News"), .oldest_first = true}),
+		n[0]);
+	ck_assert_int_eq(
+		query_count(st, (struct fw_entry_query){.feed_ids = two, .feed_n = 2, .search = FW_STR("rain")}),
+		query_count(st, (struct fw_entry_query){.search = FW_STR("rain (feed:2 OR feed:5)")}));
 	drv_end(store_of(st));
 }
 END_TEST
@@ -631,7 +802,7 @@ int main(void)
 {
 	Suite *s = suite_create("search");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {written, random_ones, huge, members, refused};
+	const TTest *const every[] = {written, random_ones, newest_ranked, several_feeds, huge, members, refused};
 
 	stores_begin();
 	tcase_set_timeout(t, 300);

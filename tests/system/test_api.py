@@ -170,12 +170,33 @@ def entries(base):
         word = one["title"].split()[0]
         found = d.request("GET", "/v1/entries?limit=1000&q=" + urllib.parse.quote(word))[2]["items"]
         equal(found, d.feedwheel.json("entries", "--content", "--search", word)["items"])
+        path = "/v1/entries?limit=1000&by=relevance&snippet=1&q="
+        ranked = d.request("GET", path + urllib.parse.quote(word))[2]["items"]
+        equal(ranked, d.feedwheel.json("entries", "--content", "--by", "relevance", "--snippet", word)["items"])
+        equal(sorted(i["_store"]["entry"] for i in ranked), sorted(i["_store"]["entry"] for i in found))
+        holds("<mark>" in ranked[0]["_store"]["snippet"], ranked[0])
+        path = "/v1/entries?limit=1&by=relevance&snippet=1&q=%s%%20OR%%20-%s" % ((urllib.parse.quote(word),) * 2)
+        equal([i for p in pages(d, path, "items") for i in p],
+              d.request("GET", path.replace("limit=1&", "limit=1000&"))[2]["items"])
+        ids = sorted({i["_store"]["feed"] for i in want["items"]})[:2]
+        two = [i for i in want["items"] if i["_store"]["feed"] in ids]
+        path = "/v1/entries?feed=%d&feed=%d&limit=" % tuple(ids)
+        equal(d.request("GET", path + "1000")[2]["items"], two)
+        equal([i for p in pages(d, path + "2", "items") for i in p], two)
+        equal(d.feedwheel.json("entries", "--content", "--feed", str(ids[0]), "--feed", str(ids[1]))["items"], two)
+        equal(d.request("GET", "/v1/folders")[2]["folders"], d.feedwheel.json("folders"))
         equal(d.request("GET", "/v1/entries?since=1h&limit=1000")[2]["items"], want["items"])
         equal(d.request("GET", "/v1/entries?since=2999-01-01T00:00:00Z")[2]["items"], [])
         equal(d.request("GET", "/v1/entries?until=2001-01-01T00:00:00Z")[2]["items"], [])
         equal(d.request("GET", "/v1/entries?folder=nowhere")[2]["items"], [])
         for path, code, words in (
             ("feed=4711", 404, "4711"),
+            ("feed=1&feed=4711", 404, "4711"),
+            ("by=rank&q=x", 400, "invalid by 'rank' (expected one of: date relevance)"),
+            ("by=relevance", 400, "it needs q"),
+            ("by=relevance&q=x&order=stored", 400, "excludes order=stored"),
+            ("by=relevance&q=x&cursor=s1", 400, "invalid cursor"),
+            ("snippet=yes&q=x", 400, "invalid snippet 'yes'"),
             ("feed=http://", 400, "(expected a feed's id or URL"),
             ("feed=0", 400, "invalid feed"),
             ("since=then", 400, "(expected a time"),
@@ -602,11 +623,12 @@ def described(base):
         ask(400, "POST", "/twirp/stats.StatsService/Push", "{}")
         ask(403, "POST", "/twirp/stats.StatsService/Push", event, Host="evil.example")
         ask(415, "POST", "/twirp/stats.StatsService/Push", event, Content_Type="text/plain")
-        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/entries", "/v1/entries/{id}", "/v1/timings", "/openapi.json"):
+        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/folders", "/v1/entries", "/v1/entries/{id}", "/v1/timings",
+                     "/openapi.json"):
             ask(200, "GET", path)
             ask(304, "GET", path, If_None_Match="*")
-        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/entries", "/v1/entries/{id}", "/v1/timings", "/v1/stream",
-                     "/v1/events"):
+        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/folders", "/v1/entries", "/v1/entries/{id}", "/v1/timings",
+                     "/v1/stream", "/v1/events"):
             ask(400, "POST" if path == "/v1/events" else "GET", path, query="?nonsense=1")
         for path in ("/v1/ring", "/healthz", "/readyz", "/metrics"):
             ask(200, "GET", path)
@@ -632,6 +654,7 @@ def described(base):
         ask(400, "GET", "/feeds/{feed}", feed="query/(.atom")
         ask(404, "GET", "/feeds/{feed}", feed="folder/none.atom")
         ask(401, "GET", "/t/{token}/feeds/{feed}")
+        ask(200, "GET", "/v1/entries", query="?q=a%20OR%20the&by=relevance&snippet=1&feed=1&feed=2")
         order = '{"name":"o","query":"word","to":"https://hooks.example.org/x"}'
         ask(201, "POST", "/v1/orders", order)
         ask(422, "POST", "/v1/orders", order)

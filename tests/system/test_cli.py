@@ -351,6 +351,13 @@ def usage(base):
             (("entries", "--since", "whenever"), ("2026-11-01",)),
             (("entries", "--json", "--jsonl"), ("exclude each other",)),
             (("entries", "--search", " "), ("--search needs a word",)),
+            (("entries", ""), ("the query needs a word",)),
+            (("entries", "--search", "x", "y"), ("exclude each other",)),
+            (("entries", "--id", "1", "y"), ("--id and a query exclude each other",)),
+            (("entries", "--by", "rank", "x"), ("--by must be date or relevance, not 'rank'",)),
+            (("entries", "--by", "relevance"), ("--by relevance needs a query",)),
+            (("entries", "--by", "relevance", "--after", "1", "x"), ("--by relevance and --after exclude",)),
+            (("entries", "--by", "relevance", "--oldest-first", "x"), ("--oldest-first exclude",)),
             (("fetch", "gopher://x/"), ("not http or https",)),
             (("import", "/nonexistent/feeds.opml"), ("/nonexistent/feeds.opml: No such file",)),
             (("parse", "/nonexistent.xml"), ("No such file",)),
@@ -895,6 +902,35 @@ def with_entries(base, *items):
     w.run("push", "1", "-",
           stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Things", "items": items}))
     return w
+
+
+@case("a search shows a snippet with its matches marked, best first if wanted")
+def snippets(base):
+    text = "<p>A long <i>walk</i> in the rain &amp; the <b>rain</b>\x1b[31m of May.</p><script>rain</script>"
+    w = with_entries(
+        base, {"id": "1", "title": "Walks", "content_html": text, "date_published": "2026-11-01T00:00:00Z"},
+        {"id": "2", "title": "Rain", "date_published": "2026-11-02T00:00:00Z"},
+        {"id": "3", "title": "Other", "content_text": "<rain> once, in a text with more words than one",
+         "url": "http://x.example/"},
+        {"id": "4", "title": "Sun", "content_text": "no such word"})
+    query = "rain OR has:image" # not by the index, so it need not be filled
+    plain_text = w.run("entries", query).stdout
+    holds("\n       A long walk in the rain & the rain [31m of May.\n" in plain_text, plain_text)
+    equal(plain_text.count("Rain\n"), 1, "a match in the title alone is not shown twice")
+    holds("\x02" not in plain_text and "\x1b" not in plain_text, "no marks without colours")
+    coloured = w.run("entries", "--color", "always", query).stdout
+    holds("the \x1b[1mrain\x1b[0m & the \x1b[1mrain\x1b[0m" in coloured, coloured)
+    holds("no such" not in w.run("entries", "has:content").stdout, "no snippet without a match")
+    equal([i["id"] for i in w.json("entries", query)["items"]], ["3", "2", "1"])
+    holds("snippet" not in w.run("entries", "--json", query).stdout, "only with --snippet")
+    found = w.json("entries", "--snippet", "--by", "relevance", query)["items"]
+    equal([i["id"] for i in found], ["2", "1", "3"])
+    equal(found[2]["_store"]["snippet"], "&lt;<mark>rain</mark>&gt; once, in a text with more words than one")
+    equal([i["id"] for i in w.json("entries", "--by", "relevance", "--limit", "1", query)["items"]], ["2"])
+    equal([i["id"] for i in w.json("entries", "--by", "date", "rain", "OR", "has:image")["items"]], ["3", "2", "1"])
+    w.run("add", "-q", "http://b.example/feed")
+    equal(len(w.json("entries", "--feed", "1", "--feed", "2")["items"]), 4)
+    equal(len(w.json("entries", "--feed", "2")["items"]), 0)
 
 
 ITEMS = (

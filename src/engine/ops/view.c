@@ -303,7 +303,7 @@ static int entry_content_member(
 	struct fw_buf html = FW_BUF_INIT(0);
 	int rc;
 
-	if (!r->content.p || r->content_type == FW_TEXT_NONE)
+	if (!r->content.p)
 		return 0;
 	if (r->content_type == FW_TEXT_PLAIN || flags & FW_VIEW_RAW) {
 		fw_json_str(j, r->content_type == FW_TEXT_PLAIN ? "content_text" : "content_html", r->content);
@@ -316,6 +316,38 @@ static int entry_content_member(
 		fw_json_str(j, "content_html", fw_buf_str(&html));
 	fw_buf_finish(&html);
 	return rc;
+}
+
+/* HTML: the text escaped, each match in <mark>. */
+static void snippet_member(struct fw_json *j, struct fw_str snippet)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	for (size_t i = 0; i < snippet.len; i++) {
+		switch (snippet.p[i]) {
+		case FW_MARK_BEGIN:
+			fw_buf_adds(&b, "<mark>");
+			break;
+		case FW_MARK_END:
+			fw_buf_adds(&b, "</mark>");
+			break;
+		case '&':
+			fw_buf_adds(&b, "&amp;");
+			break;
+		case '<':
+			fw_buf_adds(&b, "&lt;");
+			break;
+		case '>':
+			fw_buf_adds(&b, "&gt;");
+			break;
+		default:
+			fw_buf_addc(&b, snippet.p[i]);
+		}
+	}
+	if (snippet.p)
+		fw_json_str(j, "snippet", fw_buf_str(&b));
+	j->out->rc = j->out->rc ? j->out->rc : b.rc;
+	fw_buf_finish(&b);
 }
 
 int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_err *err)
@@ -360,6 +392,7 @@ int fw_entry_json_work(
 	if (r->changed_ms != r->seen_ms)
 		fw_json_time(j, "changed", r->changed_ms);
 	fw_json_int(j, "revision", r->revision);
+	snippet_member(j, r->snippet);
 	fw_json_end(j);
 	fw_json_end(j);
 	return rc;
