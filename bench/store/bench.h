@@ -10,6 +10,7 @@
  *   shards.c    a worker on src/store/driver.h, for each engine
  *   schedule.c  rows of claims, commits and reads
  *   entries.c   rows of entries and events
+ *   search.c    rows of searches
  *   sqlite.c    rows of SQLite alone
  *   ref_*.c     the references: each engine's plain client library
  */
@@ -71,6 +72,12 @@ void row(const char *name, double ours, const char *unit);
 /* At least (at most) `goal`. A reference is shown beside it; 0: none. */
 void row_least(const char *name, double ours, double reference, double goal, const char *unit);
 void row_most(const char *name, double ours, double goal, const char *unit);
+/* At most `goal` times a reference. */
+void row_at_most(const char *name, double ours, double reference, double goal, const char *unit);
+/* What a search that no index serves has to read. */
+#define SHORT_COLUMNS                                                                                          \
+	"SELECT id, feed_id, seen_ms, published_ms, updated_ms, content_type, guid, url, title, author, extra" \
+	" FROM entries ORDER BY id"
 /* Against a reference: the median of the rounds' ratios is at least `goal`; 0: shown only. */
 void row_ratio(
 	const char *name, const struct samples *ours, const struct samples *reference, double goal, const char *unit);
@@ -125,6 +132,8 @@ struct engine {
 	void (*ref_fill)(const char *url, int64_t feeds);
 	struct work (*ref_claim)(const char *url, int workers, double seconds, int job_ms);
 	double (*ref_entries)(const char *url, int64_t n, size_t bytes); /* one insert a transaction; rows/s */
+	/* Read the short columns of the store's n entries in a bare client: seconds. NULL: no row */
+	double (*ref_scan)(const char *url, int64_t n);
 	/* Bytes of log written so far; only grows. NULL: unknown. */
 	double (*log_bytes)(const char *url);
 	double (*disk_bytes)(const char *url); /* of the store's files, or in memory; NULL: as the store reports */
@@ -192,6 +201,7 @@ struct fill fill_store(const char *url, int64_t feeds, int per_feed, int64_t fro
 void bench_schedule(const struct engine *e);
 void bench_entries(const struct engine *e);
 void bench_events(const struct engine *e);
+void bench_search(const struct engine *e);
 /* One row: new entries against inserts one a transaction, on a store of this name. */
 void entries_row(const struct engine *e, const char *name, double goal);
 

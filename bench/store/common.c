@@ -176,6 +176,13 @@ void row_most(const char *name, double ours, double goal, const char *unit)
 	print(name, ours, 0, 0, goal_text("<", goal), unit, verdict(ours <= goal));
 }
 
+void row_at_most(const char *name, double ours, double reference, double goal, const char *unit)
+{
+	double ratio = reference > 0 ? ours / reference : 0;
+
+	print(name, ours, reference, ratio, goal_text("<x", goal), unit, verdict(ratio <= goal));
+}
+
 static void row_with_goal(const char *name, double ours, double reference, double ratio, double goal, const char *unit)
 {
 	print(name, ours, reference, ratio, goal > 0 ? goal_text(">x", goal) : "-", unit,

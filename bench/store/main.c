@@ -7,7 +7,7 @@
  *   bench_store [--store NAME]... [--only PART] [--feeds N] [--feeds-large N] [--entries N]
  *               [--entries-large N] [--runs N] [--seconds N] [--minutes N] [--turns FOLDER]
  *
- * --only: schedule, entries, events, or (SQLite) job. --runs: rounds of --seconds each for all that
+ * --only: schedule, entries, events, search, or (SQLite) job. --runs: rounds of --seconds each for all that
  * alternates. --feeds-large: feeds of a second, larger store (0: none). --entries-large: entries in
  * a store before more are added (0: none). --minutes: of a steady load (0: none). TINY=1 in the
  * environment: sizes of seconds, where no option names another. All files are under TMPDIR (/tmp)
@@ -93,6 +93,8 @@ static void bench(const struct engine *e)
 		bench_entries(e);
 	if (wanted("events"))
 		bench_events(e);
+	if (wanted("search"))
+		bench_search(e);
 	if (e->more)
 		e->more(e);
 	if (server)
@@ -111,7 +113,7 @@ static bool pick(const char *name)
 static bool is_part(const char *name)
 {
 	return strcmp(name, "schedule") == 0 || strcmp(name, "entries") == 0 || strcmp(name, "events") == 0 ||
-		strcmp(name, "job") == 0;
+		strcmp(name, "search") == 0 || strcmp(name, "job") == 0;
 }
 
 static bool options(int argc, char **argv)
@@ -187,7 +189,7 @@ int main(int argc, char **argv)
 	if (!options(argc, argv)) {
 		fprintf(stderr,
 			"usage: bench_store [--store sqlite|postgres|mysql|redis]..."
-			" [--only schedule|entries|events|job]"
+			" [--only schedule|entries|events|search|job]"
 			" [--feeds N>=10000] [--feeds-large N] [--entries N>=2500] [--entries-large N] [--runs N]"
 			" [--seconds N] [--minutes N] [--turns FOLDER]\n");
 		return 2;

@@ -172,6 +172,34 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	return start;
 }
 
+static double ref_scan(const char *url, int64_t n)
+{
+	struct fw_arena a;
+	struct fw_dsn d;
+	struct fw_err err;
+	MYSQL *db = db_open(url);
+	double start;
+	MYSQL_RES *r;
+
+	fw_arena_init(&a, 0);
+	if (fw_dsn_split(&a, url, &d, &err))
+		die_of("the server's URL", &err);
+	if (mysql_select_db(db, d.path.p))
+		die("%s", mysql_error(db));
+	start = now_s();
+	if (mysql_query(db, SHORT_COLUMNS) || !(r = mysql_use_result(db)))
+		die("%s", mysql_error(db));
+	while (mysql_fetch_row(r))
+		n--;
+	if (n)
+		die("%s: %lld entries are missing", url, (long long)n);
+	start = now_s() - start;
+	mysql_free_result(r);
+	mysql_close(db);
+	fw_arena_finish(&a);
+	return start;
+}
+
 /* The number in a column of the result's only row. */
 static double figure(const char *url, const char *sql, unsigned column)
 {
@@ -240,6 +268,7 @@ const struct engine engine_mysql = {
 	.ref_fill = ref_fill,
 	.ref_claim = ref_claim,
 	.ref_entries = ref_entries,
+	.ref_scan = ref_scan,
 	.log_bytes = log_bytes,
 	.disk_bytes = disk_bytes,
 	.foreign_begin = foreign_begin,

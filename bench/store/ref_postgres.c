@@ -154,6 +154,36 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	return start;
 }
 
+static double ref_scan(const char *url, int64_t n)
+{
+	struct fw_arena a;
+	struct fw_dsn d;
+	struct fw_err err;
+	PGconn *db = db_open(url);
+	double start;
+	PGresult *r;
+	int k;
+
+	fw_arena_init(&a, 0);
+	if (fw_dsn_split(&a, url, &d, &err))
+		die_of("the server's URL", &err);
+	db_do(db, fw_arena_printf(&a, "SET search_path = %s", fw_dsn_option(&d, "schema").p));
+	start = now_s();
+	db_do(db, "BEGIN; DECLARE all_entries CURSOR FOR " SHORT_COLUMNS);
+	do {
+		r = answer(db, PQexec(db, "FETCH 10000 FROM all_entries"));
+		k = PQntuples(r);
+		n -= k;
+		PQclear(r);
+	} while (k);
+	if (n)
+		die("%s: %lld entries are missing", url, (long long)n);
+	start = now_s() - start;
+	PQfinish(db);
+	fw_arena_finish(&a);
+	return start;
+}
+
 /* ---- rows of PostgreSQL alone ---------------------------------------------------------------- */
 
 static double figure(PGconn *db, const char *sql)
@@ -265,6 +295,7 @@ const struct engine engine_postgres = {
 	.ref_fill = ref_fill,
 	.ref_claim = ref_claim,
 	.ref_entries = ref_entries,
+	.ref_scan = ref_scan,
 	.large = true,
 	.log_bytes = log_bytes,
 	.foreign_begin = foreign_begin,
