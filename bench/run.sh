@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-store() { # STORES="sqlite redis" ONLY="schedule entries events job whole", or BEFORE=folder
+store() { # STORES="sqlite redis" ONLY="schedule entries events search job whole", or BEFORE=folder
 	if [ -n "${BEFORE:-}" ]; then
 		bench/store_before.py
 		return

@@ -132,7 +132,7 @@ struct engine {
 	void (*ref_fill)(const char *url, int64_t feeds);
 	struct work (*ref_claim)(const char *url, int workers, double seconds, int job_ms);
 	double (*ref_entries)(const char *url, int64_t n, size_t bytes); /* one insert a transaction; rows/s */
-	/* Read the short columns of the store's n entries in a bare client: seconds. NULL: no row */
+	/* Reads the short columns of n entries in a bare client: seconds. NULL: no row */
 	double (*ref_scan)(const char *url, int64_t n);
 	/* Bytes of log written so far; only grows. NULL: unknown. */
 	double (*log_bytes)(const char *url);

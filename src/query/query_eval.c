@@ -201,6 +201,30 @@ static bool lang_is_within(struct fw_str lang, struct fw_str wanted)
 		(lang.len == wanted.len || lang.p[wanted.len] == '-' || lang.p[wanted.len] == '_');
 }
 
+/*
+ * Does it show at a glance that none of these texts has the words? Only so for ASCII, which folding
+ * leaves as it is but for case, and without the escapes of JSON.
+ */
+static bool text_lacks(struct fw_str text, struct fw_str words)
+{
+	struct fw_str rest, word = fw_str_split(words, ' ', &rest);
+
+	for (size_t i = 0; i < text.len; i++) {
+		if ((unsigned char)text.p[i] >= 0x80 || text.p[i] == '\\')
+			return false;
+	}
+	return !text.len || !fw_str_ifind(text, word);
+}
+
+static bool eval_lang_matches(const struct query_node *q, struct query_scratch *s)
+{
+	const struct query_subject *subject = s->subject;
+
+	if (text_lacks(subject->entry->extra, q->text) && text_lacks(subject->feed_language, q->text))
+		return false;
+	return lang_is_within(scratch_lang(s), q->text);
+}
+
 static bool eval_feed_matches(const struct query_node *term, const struct query_subject *subject)
 {
 	if (term->number)
@@ -218,7 +242,7 @@ bool query_has_matches(enum query_has has, struct query_scratch *s)
 	case QUERY_HAS_CONTENT:
 		return s->subject->entry->content.len > 0;
 	case QUERY_HAS_TAG:
-		return scratch_tags(s).len > 1;
+		return !text_lacks(s->subject->entry->extra, FW_STR("tags")) && scratch_tags(s).len > 1;
 	case QUERY_HAS_AUDIO:
 	case QUERY_HAS_VIDEO:
 	case QUERY_HAS_IMAGE:
@@ -226,6 +250,8 @@ bool query_has_matches(enum query_has has, struct query_scratch *s)
 	case QUERY_HAS_N:
 		break;
 	}
+	if (text_lacks(s->subject->entry->extra, FW_STR("attachments")))
+		return false;
 	scratch_extra(s);
 	return s->attachments & (1u << has);
 }
@@ -241,9 +267,11 @@ bool query_term_matches(const struct query_node *q, struct query_scratch *s)
 	case QUERY_TITLE:
 		return entry_words_contain(scratch_words(s), q->text, q->prefix, true);
 	case QUERY_AUTHOR:
-		return lines_contain(scratch_author(s), q->text, q->prefix, false);
+		return !text_lacks(subject->entry->author, q->text) &&
+			lines_contain(scratch_author(s), q->text, q->prefix, false);
 	case QUERY_TAG:
-		return lines_contain(scratch_tags(s), q->text, q->prefix, true);
+		return !text_lacks(subject->entry->extra, q->text) &&
+			lines_contain(scratch_tags(s), q->text, q->prefix, true);
 	case QUERY_URL:
 		return fw_str_ifind(subject->entry->url, q->text) != NULL;
 	case QUERY_SITE:
@@ -253,7 +281,7 @@ bool query_term_matches(const struct query_node *q, struct query_scratch *s)
 	case QUERY_FOLDER:
 		return folder_is_within(subject->feed_folder, q->text);
 	case QUERY_LANG:
-		return lang_is_within(scratch_lang(s), q->text);
+		return eval_lang_matches(q, s);
 	case QUERY_SINCE:
 		return seen_ms >= q->at_ms;
 	case QUERY_UNTIL:

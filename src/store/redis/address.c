@@ -158,7 +158,7 @@ static int feed_remove_try(
 	rc = rs_run(r, "removing a feed", err);
 	url = rc ? NULL : r->reply[0];
 	rc = rs_numbers_release(r, &number, rc, err);
-	if (rc)
+	if (rc || !url)
 		return rc;
 	*answer = url->type == RS_TEXT ? 1 : rs_int(url);
 	return *answer > 0 ? rs_url_release(r, url->text, id, err) : 0;

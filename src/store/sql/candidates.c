@@ -263,6 +263,58 @@ static int feeds_find(struct sql_candidates *c, enum part_kind *kind, struct fw_
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
+/* Is this a list of which all must match? negated: NOT stands before it. */
+static bool shorts_need_all(const struct query_node *q, bool negated)
+{
+	return (q->op == QUERY_AND) != negated;
+}
+
+static bool shorts_is_list(const struct query_node *q)
+{
+	return q->op == QUERY_AND || q->op == QUERY_OR;
+}
+
+/* May short columns tell that q does not match? */
+static bool shorts_decide(const struct query_node *q, bool negated)
+{
+	bool all = shorts_need_all(q, negated);
+
+	if (q->op == QUERY_NOT)
+		return shorts_decide(q->child, !negated);
+	if (!shorts_is_list(q))
+		return !(query_reads(q) & QUERY_READS_BODY);
+	for (const struct query_node *c = q->child; c; c = c->next) {
+		if (shorts_decide(c, negated) == all)
+			return all;
+	}
+	return !all;
+}
+
+static bool shorts_may_match(const struct query_node *q, bool negated, struct query_scratch *s)
+{
+	bool all = shorts_need_all(q, negated);
+
+	if (q->op == QUERY_NOT)
+		return shorts_may_match(q->child, !negated, s);
+	if (!shorts_is_list(q))
+		return query_reads(q) & QUERY_READS_BODY || query_matches(q, s) != negated;
+	for (const struct query_node *c = q->child; c; c = c->next) {
+		if (shorts_may_match(c, negated, s) != all)
+			return !all;
+	}
+	return all;
+}
+
+int sql_candidate_may(
+	const struct sql_candidates *c, const struct query_subject *subject, bool *may, struct fw_err *err)
+{
+	*may = true;
+	query_scratch_set(c->scratch, subject);
+	for (size_t i = 0; *may && i < c->rest_n; i++)
+		*may = shorts_may_match(c->rest[i], false, c->scratch);
+	return query_scratch_failed(c->scratch) ? fw_no_memory(err) : 0;
+}
+
 int sql_candidates_begin(struct sql_candidates *c, struct sql *s, const struct store_entry_query *q, struct fw_err *err)
 {
 	enum part_kind *kind;
@@ -284,6 +336,7 @@ int sql_candidates_begin(struct sql_candidates *c, struct sql *s, const struct s
 		if (kind[i] == PART_REST) {
 			c->rest[c->rest_n++] = q->part[i];
 			c->reads |= query_reads(q->part[i]);
+			c->by_shorts |= shorts_decide(q->part[i], false);
 		}
 	}
 	return rc;

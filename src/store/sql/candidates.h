@@ -25,6 +25,7 @@ struct sql_candidates {
 	const struct query_node **rest; /* all must match */
 	size_t rest_n;
 	unsigned reads; /* query_reads() of rest */
+	bool by_shorts; /* an entry's short columns can tell that it does not match: sql_candidate_may() */
 	struct query_scratch *scratch;
 };
 
@@ -35,5 +36,11 @@ void sql_candidates_finish(struct sql_candidates *c);
 /* Does the rest match? *matches; FW_ENOMEM. */
 int sql_candidate_check(
 	const struct sql_candidates *c, const struct query_subject *subject, bool *matches, struct fw_err *err);
+/*
+ * Can the rest match, as far as members other than summary and content tell? An entry for which
+ * this is false need not be read.
+ */
+int sql_candidate_may(
+	const struct sql_candidates *c, const struct query_subject *subject, bool *may, struct fw_err *err);
 
 #endif

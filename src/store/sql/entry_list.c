@@ -19,9 +19,15 @@ int sql_entry_id_seen_before(struct sql *s, int64_t before_ms, int64_t *id, stru
  * A list is read in pages: first ids and dates in order, then the rows in portions. So a sort
  * carries two numbers per entry, whatever its size, and client libraries that buffer a result
  * buffer little.
+ *
+ * Where rows are checked, and an index gives the order, the page's statement has the short columns
+ * too: what they rule out is never read again. So a rare author costs one pass over the short
+ * columns of all entries.
  */
 #define PAGE_MAX 20000
+#define PAGE_SHORTS_MAX 4000
 #define PAGE_CHECKED 1000 /* the first page, where each row is checked */
+#define PAGE_SHORTS 100
 #define SHOWN_MAX 200
 #define SHOWN_WHOLE_MAX 20 /* rows with content */
 
@@ -35,7 +41,20 @@ int sql_entry_id_seen_before(struct sql *s, int64_t before_ms, int64_t *id, stru
  */
 #define BETWEEN(id) " AND " id " > ?2 AND " id " < ?3 AND e.seen_ms >= ?4 AND e.seen_ms < ?6"
 #define BEHIND " AND e.date_ms <= ?7 AND (e.date_ms < ?7 OR e.id < ?8)"
+/*
+ * The same, behind that date, for a list in the order of an index on dates. PostgreSQL does not
+ * look into coalesce(): it would guess that few entries are left, and sort them all for each page.
+ */
+#define BY_DATE_ONLY(more)                                                                           \
+	" AND e.date_ms <= ?7 AND coalesce(" more " AND e.id > ?2 AND e.id < ?3 AND e.seen_ms >= ?4" \
+	" AND e.seen_ms < ?6 AND (e.date_ms < ?7 OR e.id < ?8), false)" BY_DATE
 #define IDS "SELECT e.id, e.date_ms FROM entries e WHERE "
+#define SHORTS "SELECT e.id, e.date_ms, e.feed_id, e.seen_ms, e.title, e.author, e.url, e.extra"
+#define OF_ENTRY SHORTS " FROM entries e WHERE "
+/* LEFT: no planner begins with the feeds. */
+#define OF_FEED_TOO                                                                         \
+	SHORTS ", f.url, coalesce(nullif(f.user_title, ''), f.title), f.folder, f.language" \
+	       " FROM entries e LEFT JOIN feeds f ON f.id = e.feed_id WHERE "
 
 #define BY_ID " ORDER BY e.id LIMIT ?5"
 #define BY_DATE " ORDER BY e.date_ms DESC, e.id DESC LIMIT ?5"
@@ -59,23 +78,29 @@ enum {
 	MANY_SOME_BY_DATE,
 	FOUND_BY_DATE,
 	FOUND_AMONG_BY_DATE,
+	ENTRY_PAGE_N,
 };
-static const char *const ENTRY_PAGE[] = {
-	[ALL_BY_ID] = IDS "(?1 = 0 OR e.feed_id = ?1)" BETWEEN("e.id") BY_ID,
+/* In the order of an index. */
+#define ORDERED(columns)                                                          \
+	[ALL_BY_ID] = columns "(?1 = 0 OR e.feed_id = ?1)" BETWEEN("e.id") BY_ID, \
+	[MANY_BY_ID] = columns "{among +e.feed_id|?1}" BETWEEN("e.id") BY_ID,     \
+	[ALL_BY_DATE] = columns "?1 = 0" BY_DATE_ONLY("?1 = 0"),                  \
+	[FEED_BY_DATE] = columns OF_FEED BY_DATE_ONLY("?1 = ?1"),                 \
+	[MANY_BY_DATE] = columns "1 = 1" BY_DATE_ONLY("{among e.feed_id|?1}")
+static const char *const ENTRY_PAGE[ENTRY_PAGE_N] = {
+	ORDERED(IDS),
 	[FEED_BY_ID] = IDS OF_FEED BETWEEN("+e.id") SORTED_BY_ID,
 	[FEW_BY_ID] = IDS "{among e.feed_id|?1}" BETWEEN("+e.id") SORTED_BY_ID,
-	[MANY_BY_ID] = IDS "{among +e.feed_id|?1}" BETWEEN("e.id") BY_ID,
 	[FOUND_BY_ID] = FOUND("?7") SORTED_BY_ID,
 	[FOUND_AMONG_BY_ID] = FOUND_AMONG("?7") SORTED_BY_ID,
-	[ALL_BY_DATE] = IDS "?1 = 0" BETWEEN("+e.id") BEHIND BY_DATE,
 	[SOME_BY_DATE] = IDS "?1 = 0" BETWEEN("e.id") BEHIND SORTED_BY_DATE,
-	[FEED_BY_DATE] = IDS OF_FEED BETWEEN("+e.id") BEHIND BY_DATE,
 	[FEW_BY_DATE] = IDS "{among e.feed_id|?1}" BETWEEN("+e.id") BEHIND SORTED_BY_DATE,
-	[MANY_BY_DATE] = IDS "{among +e.feed_id|?1}" BETWEEN("+e.id") BEHIND BY_DATE,
 	[MANY_SOME_BY_DATE] = IDS "{among +e.feed_id|?1}" BETWEEN("e.id") BEHIND SORTED_BY_DATE,
 	[FOUND_BY_DATE] = FOUND("?9") BEHIND SORTED_BY_DATE,
 	[FOUND_AMONG_BY_DATE] = FOUND_AMONG("?9") BEHIND SORTED_BY_DATE,
 };
+/* with short columns; and those of the feed */
+static const char *const SHORTS_PAGE[2][ENTRY_PAGE_N] = {{ORDERED(OF_ENTRY)}, {ORDERED(OF_FEED_TOO)}};
 
 /* clang-format off */
 #define SHOW(key, base, content) {"SELECT e.id, e.feed_id, coalesce(nullif(f.user_title, ''), f.title), f.url, " key \
@@ -98,6 +123,8 @@ struct page_key {
 struct entry_page {
 	struct page_key *at;
 	size_t n, max;
+	size_t seen; /* rows of the statement's result */
+	struct page_key last;
 };
 
 struct entry_listing {
@@ -108,20 +135,47 @@ struct entry_listing {
 	struct fw_err *err;
 	const char *text; /* the statement that reads a page */
 	bool by_id, content;
+	bool shorts, feeds; /* it has short columns, also those of feeds */
 	struct sql_candidates c;
 	int64_t now_ms, after_id, before_id, behind_ms, behind_id;
 	size_t left; /* how many more to list */
 	struct entry_page entry_page;
 };
 
+/* Can the row match? */
+static int entry_shorts_check(const struct entry_listing *l, const struct sql_row *row, bool *may)
+{
+	struct fw_entry_row e = {.id = sql_int(row, 0),
+		.feed_id = sql_int(row, 2),
+		.seen_ms = sql_int(row, 3),
+		.title = sql_str(row, 4),
+		.author = sql_str(row, 5),
+		.url = sql_str(row, 6),
+		.extra = sql_str(row, 7)};
+	struct query_subject subject = {.entry = &e, .feed_id = e.feed_id, .now_ms = l->now_ms};
+
+	if (l->feeds) {
+		subject.feed_url = sql_str(row, 8);
+		subject.feed_title = sql_str(row, 9);
+		subject.feed_folder = sql_str(row, 10);
+		subject.feed_language = sql_str(row, 11);
+	}
+	return sql_candidate_may(&l->c, &subject, may, l->err);
+}
+
 static int entry_page_row(void *ctx, const struct sql_row *row)
 {
-	struct entry_page *p = ctx;
+	struct entry_listing *l = ctx;
+	struct entry_page *p = &l->entry_page;
+	bool may = true;
+	int rc = l->shorts ? entry_shorts_check(l, row, &may) : 0;
 
-	if (p->n < p->max) {
-		p->at[p->n].id = sql_int(row, 0);
-		p->at[p->n++].date_ms = sql_int(row, 1);
-	}
+	if (rc || p->seen == p->max)
+		return rc;
+	p->seen++;
+	p->last = (struct page_key){sql_int(row, 0), sql_int(row, 1)};
+	if (may)
+		p->at[p->n++] = p->last;
 	return 0;
 }
 
@@ -140,8 +194,8 @@ static int entry_page_read(struct entry_listing *l, struct fw_err *err)
 	}
 	if (l->c.found)
 		v[n++] = feeds;
-	l->entry_page.n = 0;
-	return sql_query(l->s, l->text, v, n, entry_page_row, &l->entry_page, err);
+	l->entry_page.n = l->entry_page.seen = 0;
+	return sql_query(l->s, l->text, v, n, entry_page_row, l, err);
 }
 
 static int entry_list_row(void *ctx, const struct sql_row *row)
@@ -198,9 +252,10 @@ static int entry_page_show(struct entry_listing *l, struct fw_err *err)
 /* The next page's length. Where rows are checked, nobody knows how many it takes. */
 static size_t entry_page_max(const struct entry_listing *l, size_t last)
 {
-	size_t max = !l->c.rest_n ? l->left : last ? 4 * last : FW_MAX(l->left, (size_t)PAGE_CHECKED);
+	size_t least = l->shorts ? PAGE_SHORTS : PAGE_CHECKED, most = l->shorts ? PAGE_SHORTS_MAX : PAGE_MAX;
+	size_t max = !l->c.rest_n ? l->left : last ? 4 * last : FW_MAX(l->left, least);
 
-	return FW_MIN(max, (size_t)PAGE_MAX);
+	return FW_MIN(max, most);
 }
 
 static int entry_pages_show(struct entry_listing *l, struct fw_err *err)
@@ -214,15 +269,15 @@ static int entry_pages_show(struct entry_listing *l, struct fw_err *err)
 	do {
 		p->max = entry_page_max(l, p->max);
 		rc = entry_page_read(l, err);
-		assert(p->n <= p->max);
+		assert(p->n <= p->seen && p->seen <= p->max);
 		rc = rc ? rc : entry_page_show(l, err);
-		if (rc || !p->n)
+		if (rc || !p->seen)
 			break;
 		if (l->by_id)
-			l->after_id = p->at[p->n - 1].id;
-		l->behind_id = p->at[p->n - 1].id;
-		l->behind_ms = p->at[p->n - 1].date_ms;
-	} while (l->left && p->n == p->max);
+			l->after_id = p->last.id;
+		l->behind_id = p->last.id;
+		l->behind_ms = p->last.date_ms;
+	} while (l->left && p->seen == p->max);
 	free(p->at);
 	return rc;
 }
@@ -251,6 +306,7 @@ static int entry_list_prepare(struct entry_listing *l, struct fw_err *err)
 {
 	const struct fw_entry_query *q = l->q;
 	int64_t since_id = 0, until_id = INT64_MAX - 1;
+	int which;
 	int rc = q->since_ms ? sql_entry_id_seen_before(l->s, q->since_ms - SQL_SEEN_SLACK_MS, &since_id, err) : 0;
 
 	if (!rc && q->until_ms)
@@ -260,7 +316,12 @@ static int entry_list_prepare(struct entry_listing *l, struct fw_err *err)
 	l->behind_id = q->behind_id ? q->behind_id : INT64_MAX;
 	l->behind_ms = q->behind_id ? q->behind_date_ms : INT64_MAX;
 	l->by_id = q->oldest_first || fw_store_entry_query_is_one(q);
-	l->text = ENTRY_PAGE[entry_list_text(l)];
+	which = entry_list_text(l);
+	l->text = ENTRY_PAGE[which];
+	l->feeds = l->c.reads & QUERY_READS_FEED;
+	l->shorts = l->c.by_shorts && SHORTS_PAGE[l->feeds][which] && !fw_store_entry_query_is_one(q);
+	if (l->shorts)
+		l->text = SHORTS_PAGE[l->feeds][which];
 	l->content = q->content || l->c.reads & QUERY_READS_BODY;
 	l->left = q->limit ? q->limit : SIZE_MAX;
 	return rc;
