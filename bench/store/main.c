@@ -11,7 +11,8 @@
  * all that alternates. --feeds-large: feeds of a second, larger store (0: none). --entries-large:
  * entries in a store before more are added, and in that of the searches (0: none). --minutes: of a
  * steady load (0: none). TINY=1 in the environment: sizes of seconds, where no option names
- * another. All files are under TMPDIR (/tmp) and are removed. Exit status 1: a row is short; 2: an error.
+ * another. All files are under TMPDIR (/tmp) and are removed. Exit status 1: a row is short; 2: an
+ * error.
  *
  * --turns: other work on the machine alternates with ours by flock(2) on two files in that folder.
  * A process that wants quiet.lock, exclusively to measure or shared to load the machine, holds
