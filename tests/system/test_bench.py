@@ -94,7 +94,8 @@ def bench_websub(_):
 
 @case("bench-orders")
 def bench_orders(_):
-    output = bench("orders", "each entry is new: CPU", "one entry of 25 is new: time", "1 order: entries/s", "2000 orders: entries/s on one core  ", "  matches of an entry",
+    output = bench("orders", "each entry is new: CPU", "one entry of 25 is new: time", "1 order: entries/s",
+                 "2000 orders: entries/s on one core  ", "  matches of an entry",
                  "bytes of the heap for an order", "matches missing + wrong",
                  DOCUMENTS=os.path.join(ROOT, "tests", "cases"))
     holds(re.search(r"^matches missing.* 0 \+ 0 +[1-9].*ok$", output, re.M), output)
