@@ -47,5 +47,8 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
+    def handle_error(self, *_):
+        pass # a sender that was killed
+
 
 Server(("127.0.0.1", PORT), Handler).serve_forever()
