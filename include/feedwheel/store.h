@@ -189,12 +189,12 @@ struct fw_entry_row {
 	uint64_t hash;         /* of the content that readers see */
 	struct fw_str guid, url, title, author, summary;
 	struct fw_str content, content_base;
-	enum fw_text_type content_type;     /* of content; FW_TEXT_NONE counts as HTML */
-	int64_t published_ms, updated_ms;   /* from the document, or FW_NO_DATE */
-	int64_t seen_ms;                    /* first stored */
-	int64_t changed_ms;                 /* last stored with another hash; seen_ms: never */
-	uint32_t revision;                  /* 1, 2, ... */
-	struct fw_str extra;                /* JSON object with the entry's other members, or absent */
+	enum fw_text_type content_type;                  /* of content; FW_TEXT_NONE counts as HTML */
+	int64_t published_ms, updated_ms;                /* from the document, or FW_NO_DATE */
+	int64_t seen_ms;                                 /* first stored */
+	int64_t changed_ms;                              /* last stored with another hash; seen_ms: never */
+	uint32_t revision;                               /* 1, 2, ... */
+	struct fw_str extra;                             /* JSON object with the entry's other members, or absent */
 	struct fw_str feed_title, feed_url, feed_folder; /* set when reading only */
 	/*
 	 * Set when reading with fw_entry_query.snippet: a part of the plain text, each match

@@ -6,7 +6,6 @@
 #ifndef FW_API_CHANGE_H
 #define FW_API_CHANGE_H
 
-#include "base/diff.h"
 #include "feedwheel/store.h"
 
 struct fw_arena;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/diff.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static size_t word_len(struct fw_str text)
 	return n;
 }
 
-static bool words_split(struct fw_str text, struct words *w)
+static bool diff_split(struct fw_str text, struct words *w)
 {
 	size_t cap = 0;
 
@@ -202,6 +203,7 @@ static int diff_words(const struct words *a, const struct words *b, const struct
 		head++;
 	while (tail < most - head && words_equal(a->at[a->n - 1 - tail], b->at[b->n - 1 - tail]))
 		tail++;
+	assert((a->at || !a->n) && (b->at || !b->n));
 	if (!rc) {
 		*f = (struct diff){.a = a->at + head,
 			.b = b->at + head,
@@ -222,7 +224,7 @@ static int diff_words(const struct words *a, const struct words *b, const struct
 int fw_text_diff(struct fw_str before, struct fw_str after, fw_diff_cb *cb, void *ctx)
 {
 	struct words a = {0}, b = {0};
-	int rc = before.len < INT32_MAX && after.len < INT32_MAX && words_split(before, &a) && words_split(after, &b) ?
+	int rc = before.len < INT32_MAX && after.len < INT32_MAX && diff_split(before, &a) && diff_split(after, &b) ?
 		0 :
 		FW_ENOMEM;
 

@@ -77,7 +77,7 @@ static int changes_add(void *ctx, const struct fw_change *ch)
 }
 
 /* All changes up to the last one. *place: where to go on. */
-static int changes_read(struct changes *k, char place[FW_CHANGE_PLACE_MAX])
+static int changes_read_page(struct changes *k, char place[FW_CHANGE_PLACE_MAX])
 {
 	struct fw_err err = {0};
 	int rc;
@@ -110,7 +110,7 @@ static int changes_follow(struct changes *k, char place[FW_CHANGE_PLACE_MAX])
 		cli_flush(c);
 		if (fw_store_wait(c->store, -1, WAIT_MS, &changed, &err) < 0)
 			return cli_store_failed(c, &err);
-		rc = changes_read(k, place);
+		rc = changes_read_page(k, place);
 	}
 	return rc;
 }
@@ -154,7 +154,7 @@ static int changes_run(struct cli *c)
 
 	k.q.content = cli_flag(c, "content") || k.raw;
 	rc = changes_options(&k);
-	rc = rc ? rc : changes_read(&k, place);
+	rc = rc ? rc : changes_read_page(&k, place);
 	if (!rc && cli_flag(c, "follow"))
 		rc = changes_follow(&k, place);
 	if (!rc && !k.lines && !c->out_errno)

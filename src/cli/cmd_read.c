@@ -3,6 +3,7 @@
  * read ENTRY: print one entry, first its properties, then its text; or, with --revisions, its
  * versions and what each changed. Through a pager on a terminal.
  */
+#include "base/diff.h"
 #include "api/change.h"
 #include "cli/cli.h"
 #include "base/banned.h"

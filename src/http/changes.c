@@ -20,7 +20,7 @@ struct change_page {
 	unsigned flags;
 };
 
-static int change_page_add(void *ctx, const struct fw_change *c)
+static int change_list_add(void *ctx, const struct fw_change *c)
 {
 	struct change_page *l = ctx;
 	struct fw_err err;
@@ -63,7 +63,7 @@ enum MHD_Result http_change_list(struct request *r)
 	}
 	fw_json_object(&l.p.j, NULL);
 	fw_json_array(&l.p.j, "changes");
-	rc = fw_store_change_list(r->store, &l.q, change_page_add, &l, &err);
+	rc = fw_store_change_list(r->store, &l.q, change_list_add, &l, &err);
 	if (rc == FW_EGONE) {
 		fw_buf_finish(&l.p.out);
 		fw_arena_finish(&l.p.arena);

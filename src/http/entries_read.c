@@ -197,8 +197,8 @@ static bool entry_list_params(struct entry_list *l, enum MHD_Result *ok)
 	l->q.folder = http_param(r, "folder");
 	if (!entry_list_search(l, ok) || !entry_list_time(r, "since", &l->q.since_ms, ok) ||
 		!entry_list_time(r, "until", &l->q.until_ms, ok) ||
-		!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, ok) ||
-		!http_param_content(r, &l->flags, ok) || !wants_ndjson(r, ok, &l->ndjson))
+		!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, ok) || !http_param_content(r, &l->flags, ok) ||
+		!wants_ndjson(r, ok, &l->ndjson))
 		return false;
 	l->q.content = l->flags != 0;
 	l->q.unindexed_n = &l->p.unindexed_n;

@@ -3,6 +3,7 @@
  * Query parameters, and lists page by page. A page is limited by rows and by bytes, and names the
  * URL of the next one. A request whose If-None-Match has the page's ETag gets a 304.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -74,6 +75,7 @@ bool http_param_content(struct request *r, unsigned *flags, enum MHD_Result *ok)
 
 	if (!http_param_word(r, "content", "yes no raw", &which, ok))
 		return false;
+	assert(which < (int)FW_N(FLAGS));
 	if (which >= 0)
 		*flags = FLAGS[which];
 	return true;

@@ -31,6 +31,7 @@
  * resumed
  * without the lock, because a resumed reader may be freed at once.
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -256,6 +257,7 @@ static void stream_event_write(struct fw_buf *b, const struct fw_change *c)
 	bool is_new = c->kind == FW_CHANGE_NEW;
 	struct fw_json j;
 
+	assert(!is_new || c->entry); /* it is told by its row: one that is gone is not told as new */
 	fw_buf_addf(
 		b, "id: %lld\nevent: %s\ndata: ", (long long)c->id, is_new ? "entry" : fw_change_kind_name(c->kind));
 	fw_json_init(&j, b, false);

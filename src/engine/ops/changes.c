@@ -5,6 +5,7 @@
 #include "api/change.h"
 #include "api/view.h"
 #include "base/arena.h"
+#include "base/diff.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"

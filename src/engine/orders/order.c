@@ -209,7 +209,7 @@ int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_er
 		*out = FW_ORDER_FILE;
 		return to_check_file(rest, err);
 	}
-	if ((rest = to_rest(to, FW_STR("redis"))).p || (rest = to_rest(to, FW_STR("rediss"))).p) {
+	if (to_rest(to, FW_STR("redis")).p || to_rest(to, FW_STR("rediss")).p) {
 		*out = FW_ORDER_REDIS;
 		return to_check_redis(to, err);
 	}

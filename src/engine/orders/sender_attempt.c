@@ -82,12 +82,12 @@ void sender_attempt_drop(struct sender_attempt *a)
 
 void sender_attempts_free(struct fw_sender *s)
 {
-	while (s->first) {
-		struct sender_attempt *a = s->first;
-
-		attempt_unlink(a);
+	for (struct sender_attempt *a = s->first, *next; a; a = next) {
+		next = a->next;
 		attempt_free(a);
 	}
+	s->first = NULL;
+	s->in_flight = 0;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
