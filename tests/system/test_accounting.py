@@ -4,7 +4,8 @@
 turn while feeds grow. Afterwards every subscriber has every match at least once, none twice without
 the same message id, and none out of order within a feed.
 
-FW_ORDER_KILLS=1000 kills a thousand times on each store (default 10).
+FW_ORDER_KILLS=1000 kills a thousand times on each store (default 10); FW_REPLAY_ENTRIES=100000
+replays so many (default 2,500).
 """
 import collections
 import contextlib
@@ -20,6 +21,8 @@ from harness import each_engine, equal, holds, let_pass, run, server, wait_for, 
 from http_server import free_port, kill_group
 
 KILLS = int(os.environ.get("FW_ORDER_KILLS", "10"))
+REPLAYED = int(os.environ.get("FW_REPLAY_ENTRIES", "2500"))
+PUSHED_AT_ONCE = 500
 # name: the query, and which entries it matches, by the numbers of feed and entry
 ORDERS = {
     "all": ("entry", lambda feed, k: True),
@@ -59,12 +62,16 @@ class Fleet:
         self.w, self.receiver, self.database, self.rng = w, receiver, database, rng
         self.run = self.serve = None
 
+    def start_serve(self):
+        """Without the run nothing new is stored."""
+        if not self.serve or self.serve.poll() is not None:
+            self.serve = self.w.start("serve", "--listen", "127.0.0.1:0")
+
     def start(self):
         if not self.run or self.run.poll() is not None:
             self.run = self.w.start("run")
             wait_for("two workers", lambda: self.run.poll() is not None or len(workers_of(self.run)) >= 2)
-        if not self.serve or self.serve.poll() is not None:
-            self.serve = self.w.start("serve", "--listen", "127.0.0.1:0")
+        self.start_serve()
 
     def kill_worker(self):
         with contextlib.suppress(ProcessLookupError):
@@ -90,7 +97,8 @@ class Fleet:
 
     def stop(self):
         for p in (self.run, self.serve):
-            p.send_signal(signal.SIGTERM)
+            if p.poll() is None:
+                p.send_signal(signal.SIGTERM)
             equal(p.wait(60), 0, self.w.last_log())
 
 
@@ -162,12 +170,65 @@ def accounting(base, engine):
         receiver.start(0)
         fleet.stop()
         visit_all(o, w)
-        fleet.start()
+        fleet.start_serve()
         wake(w)
         wait_for("the delivery of all", lambda: not any(pending(w).values()), 300)
         fleet.stop()
         holds(len(receiver.messages()) > 0, "messages")
         check(w, receiver.messages())
+
+
+def push_many(w):
+    """REPLAYED entries into a feed of their own."""
+    feed = w.run("add", "https://pushed.example/feed").stdout.split()[0]
+    w.run("pause", "-q", feed)
+    for first in range(0, REPLAYED, PUSHED_AT_ONCE):
+        items = [{"id": "pushed-%d" % k, "title": "pushed %d" % k, "content_text": "x"}
+                 for k in range(first, min(REPLAYED, first + PUSHED_AT_ONCE))]
+        w.run("push", feed, "-", stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}))
+
+
+def delivered(messages, name):
+    """How often each entry was delivered, counting a repeated message once."""
+    of_message = {m["message"]: [d["entry"]["id"] for d in m["body"]["data"]] for m in messages if m["order"] == name}
+    return collections.Counter(i for ids in of_message.values() for i in ids)
+
+
+@each_engine("a replay of many entries delivers each again, while new ones are stored and delivered", also=["sqlite"])
+def replay(base, engine):
+    with contextlib.ExitStack() as stack:
+        database = None if engine == "sqlite" else stack.enter_context(server(engine, base))
+        on = Address("sqlite:" + os.path.join(base, "store.db")) if engine == "sqlite" else Address(database.url("t"))
+        o, w, _ = stack.enter_context(growing(base, engine, on=on, checked=False))
+        push_many(w)
+        receiver = Receiver(base)
+        stack.callback(receiver.kill)
+        for name, query in (("pushed", "feed:pushed.example"), ("all", "entry OR feed:pushed.example")):
+            w.run("order", "add", name, query, "--to", "http://127.0.0.1:%d/%s" % (receiver.port, name))
+        fleet = Fleet(w, receiver, database, random.Random(engine))
+        fleet.start()
+        before = requests_of_all(o)
+        wait_for("new entries", lambda: requests_of_all(o) > before)
+        for name in ("pushed", "all"):
+            w.run("order", "replay", name, "--since", "1d", timeout=600)
+        wait_for("new entries after the replay", lambda: requests_of_all(o) > before + 100)
+        fleet.stop()
+        visit_all(o, w)
+        receiver.kill()
+        receiver.start(0)
+        fleet.start_serve()
+        wake(w)
+        wait_for("the delivery of all", lambda: not any(pending(w).values()), 600)
+        fleet.stop()
+        messages = receiver.messages()
+        equal(delivered(messages, "pushed"), {"pushed-%d" % k: 1 for k in range(REPLAYED)})
+        of_all = delivered(messages, "all")
+        stored = [json.loads(line)["id"] for line in w.run("entries", "--jsonl").stdout.splitlines()]
+        equal(sorted(set(stored) ^ set(of_all)), [], "lost and wrong entries")
+        # what was delivered before the replay came once more with it
+        holds(max(of_all.values()) <= 2, of_all.most_common(3))
+        print("# %d entries replayed, %d others delivered, %d of them twice" % (
+            REPLAYED, len(of_all) - REPLAYED, sum(n > 1 for n in of_all.values())))
 
 
 run()
