@@ -5,6 +5,7 @@
  */
 #include "base/diff.h"
 #include "api/change.h"
+#include "base/diff.h"
 #include "cli/cli.h"
 #include "base/banned.h"
 
