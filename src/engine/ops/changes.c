@@ -116,6 +116,11 @@ int fw_version_list(struct fw_store *st, int64_t entry_id, struct fw_arena *a, s
 		return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 	if (l.n == earlier_n)
 		return fw_err_set(err, FW_ENOTFOUND, "no entry has the number %lld", (long long)entry_id);
+	for (size_t i = 0; i < earlier_n; i++) { /* a revision has no columns of its feed */
+		l.first[i].row.feed_title = l.first[earlier_n].row.feed_title;
+		l.first[i].row.feed_url = l.first[earlier_n].row.feed_url;
+		l.first[i].row.feed_folder = l.first[earlier_n].row.feed_folder;
+	}
 	for (size_t i = 0, k = l.n - 1; i < k; i++, k--) {
 		struct fw_version v = l.first[i];
 
