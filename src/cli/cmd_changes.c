@@ -12,10 +12,11 @@
 
 struct changes {
 	struct cli *c;
+	struct cli_list list;
 	struct fw_change_query q;
-	bool lines, raw;
-	size_t n, limit; /* 0: no limit */
-	int rc;          /* a failure here, already reported */
+	bool raw;
+	size_t limit; /* 0: no limit */
+	int rc;       /* a failure here, already reported */
 };
 
 static void change_print_words(struct cli *c, const char *style, struct fw_str text, size_t columns)
@@ -55,20 +56,18 @@ static void change_print_json(struct changes *k, const struct fw_change *ch)
 {
 	unsigned flags = (k->q.content ? FW_VIEW_CONTENT : 0) | (k->raw ? FW_VIEW_RAW : 0);
 	struct fw_err err = {0};
-	struct cli_json json;
 
-	cli_json_begin(&json, false);
-	if (fw_change_json(&json.j, NULL, ch, flags, &err))
+	if (fw_change_json(cli_list_item(&k->list), NULL, ch, flags, &err))
 		k->rc = cli_fail(k->c, CLI_SOME, "%s", err.text);
-	cli_json_end(&json, k->c);
+	cli_list_item_end(&k->list);
 }
 
 static int changes_add(void *ctx, const struct fw_change *ch)
 {
 	struct changes *k = ctx;
 
-	k->n++;
-	if (k->lines)
+	k->list.n++;
+	if (k->list.as_json)
 		change_print_json(k, ch);
 	else
 		change_print(k, ch);
@@ -77,12 +76,12 @@ static int changes_add(void *ctx, const struct fw_change *ch)
 }
 
 /* All changes up to the last one. *place: where to go on. */
-static int changes_read_page(struct changes *k, char place[FW_CHANGE_PLACE_MAX])
+static int changes_read_all(struct changes *k, char place[FW_CHANGE_PLACE_MAX])
 {
 	struct fw_err err = {0};
 	int rc;
 
-	k->q.limit = k->limit ? k->limit - k->n : 0;
+	k->q.limit = k->limit ? k->limit - k->list.n : 0;
 	rc = fw_store_change_list(k->c->store, &k->q, changes_add, k, &err);
 	fw_change_place_next(&k->q, place);
 	if (rc == FW_EGONE)
@@ -95,7 +94,7 @@ static int changes_read_page(struct changes *k, char place[FW_CHANGE_PLACE_MAX])
 
 static bool changes_end(const struct changes *k)
 {
-	return cli_out_failed(k->c) || (k->limit && k->n >= k->limit);
+	return cli_out_failed(k->c) || (k->limit && k->list.n >= k->limit);
 }
 
 /* Until the limit, or until a signal ends the program. */
@@ -110,7 +109,7 @@ static int changes_follow(struct changes *k, char place[FW_CHANGE_PLACE_MAX])
 		cli_flush(c);
 		if (fw_store_wait(c->store, -1, WAIT_MS, &changed, &err) < 0)
 			return cli_store_failed(c, &err);
-		rc = changes_read_page(k, place);
+		rc = changes_read_all(k, place);
 	}
 	return rc;
 }
@@ -138,6 +137,8 @@ static int changes_options(struct changes *k)
 		return cli_usage(c, "--after must be a number that 'changes' has printed, not '%.60s'", after);
 	if (!cli_value_int(c, "limit", 1, &limit))
 		return CLI_USAGE;
+	if (cli_flag(c, "follow") && cli_flag(c, "json"))
+		return cli_usage(c, "--follow and --json exclude each other: --jsonl prints each change as it comes");
 	k->limit = (size_t)limit;
 	rc = cli_store(c, FW_STORE_READ);
 	if (!rc && feed)
@@ -148,17 +149,21 @@ static int changes_options(struct changes *k)
 
 static int changes_run(struct cli *c)
 {
-	struct changes k = {.c = c, .lines = cli_flag(c, "jsonl"), .raw = cli_flag(c, "raw")};
+	struct changes k = {.c = c, .raw = cli_flag(c, "raw")};
 	char place[FW_CHANGE_PLACE_MAX] = "0";
 	int rc;
 
 	k.q.content = cli_flag(c, "content") || k.raw;
 	rc = changes_options(&k);
-	rc = rc ? rc : changes_read_page(&k, place);
+	if (rc)
+		return rc;
+	cli_list_begin(&k.list, c, NULL, 0);
+	rc = changes_read_all(&k, place);
 	if (!rc && cli_flag(c, "follow"))
 		rc = changes_follow(&k, place);
-	if (!rc && !k.lines && !c->out_errno)
-		cli_note(c, "%s(to go on: --after %s)", k.n ? "" : "no changes ", place);
+	cli_list_end(&k.list);
+	if (!rc && !k.list.as_json && !c->out_errno)
+		cli_note(c, "%s(to go on: --after %s)", k.list.n ? "" : "no changes ", place);
 	return rc;
 }
 
@@ -167,9 +172,9 @@ static const struct cli_option CHANGES_OPTION[] = {
 	{"follow", NULL, "wait for more changes, until interrupted"},
 	{"feed", "FEED", "only this feed: its number, its URL, or a part of its URL or title"},
 	{"limit", "N", "at most N"},
-	{"content", NULL, "with --jsonl: include content as sanitized HTML"},
-	{"raw", NULL, "with --jsonl: include content, not sanitized"},
-	{"jsonl", NULL, "print one JSON object per line"},
+	{"content", NULL, "with JSON: include the content as sanitized HTML"},
+	{"raw", NULL, "with JSON: include the content, not sanitized"},
+	CLI_LIST_OPTIONS,
 	{NULL, NULL, NULL},
 };
 

@@ -5,6 +5,7 @@ an entry and what differs between them."""
 import contextlib
 import http.client
 import json
+import socket
 import subprocess
 import threading
 
@@ -144,6 +145,7 @@ def wrong(base):
         (2, "not '-1'", "changes", "--after", "-1"),
         (2, "not '1.2.3'", "changes", "--after", "1.2.3"),
         (2, "--limit", "changes", "--limit", "0"),
+        (2, "--follow and --json exclude each other", "changes", "--follow", "--json"),
         (1, "no feed", "changes", "--feed", "9"),
         (1, "no entry has the number 77", "read", "77", "--revisions"),
         (1, "no entry has the number 77", "read", "77", "--revisions", "--json")):
@@ -254,6 +256,7 @@ class Events:
         return [(kind, e.get("first") or e.get("entry") or e["id"]) for kind, e in self.events]
 
     def close(self):
+        self.connection.sock.shutdown(socket.SHUT_RDWR) # else close() waits for the reader's next heartbeat
         self.connection.close()
 
 

@@ -23,8 +23,8 @@ from harness import (
     FEEDWHEEL, ROOT, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for)
 
 COMMANDS = (
-    "add import export remove set pause resume list folders show why timeline entries read events fetch parse push run "
-    "plan serve order token websub fetch-now copy stop status doctor version help").split()
+    "add import export remove set pause resume list folders show why timeline entries changes read events fetch parse "
+    "push run plan serve order token websub fetch-now copy stop status doctor version help").split()
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><link>https://example.org/</link>
 <description>d</description><item><title>Hello \x7f world</title><link>https://example.org/1</link><guid>g1</guid>
 <description>&lt;p onclick="evil()"&gt;a &lt;b&gt;bold&lt;/b&gt; word&lt;/p&gt;</description>

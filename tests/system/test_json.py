@@ -20,7 +20,7 @@ COUNTS = (("status", "due"),) # a number of feeds
 DURATION = re.compile(r".*_(ms|us|s)")
 EPOCH = 10 ** 11 # three years in ms: longer than any duration
 LIST = ("add", "export", "remove", "set", "pause", "resume", "list", "folders",
-        "entries", "events", "fetch-now", "order", "token", "websub", "timeline")
+        "entries", "changes", "events", "fetch-now", "order", "token", "websub", "timeline")
 
 
 def objects(doc, path=""):
@@ -125,7 +125,13 @@ def collected(j, base, o):
     entries = j("entries", "--content")
     equal(j.lines("entries", "--content"), entries["items"])
     holds(len(entries["items"]) > 3, entries)
-    equal(j("read", str(entries["items"][0]["_store"]["entry"])), entries["items"][0])
+    entry = str(entries["items"][0]["_store"]["entry"])
+    equal(j("read", entry), entries["items"][0])
+    equal([(v["revision"], v["item"]) for v in j("read", entry, "--revisions")], [(1, entries["items"][0])])
+    changes = j.both("changes", "--content")
+    equal([c["item"] for c in changes], sorted(entries["items"], key=lambda i: i["_store"]["entry"]))
+    equal({c["type"] for c in changes}, {"new"})
+    equal(j.w.run("changes", "--follow", "--json", code=2).stdout, "")
     runs = j.both("timeline", "--list")
     equal([(r["run"], r["fetches"]) for r in runs], [(summary["run"], 3)])
     picture = os.path.join(base, "run.svg")
@@ -284,6 +290,7 @@ def failures(base):
     # an empty list is printed as a list
     equal(w.json("entries")["items"], [])
     equal(w.json("events"), [])
+    equal(w.json("changes"), [])
     equal(w.run("events", "--jsonl").stdout, "")
 
 
