@@ -576,13 +576,13 @@ def complete(base):
             check(schema, e, doc, name)
     for name in ("Event", "Subscription", "Subscribed", "FeedChange", "Feed", "Entry", "JSONFeed", "Problem",
                  "TwirpError", "Order", "OrderDetail", "OrderNew", "OrderChange", "OrderReplay", "OrderMatched",
-                 "OrderTest", "OrderMatch"):
+                 "OrderTest", "OrderMatch", "Change", "Difference"):
         holds(doc["components"]["schemas"][name]["examples"], name)
     codes, source = set(), ""
     for path in glob.glob(os.path.join(ROOT, "src", "http", "*.c")):
         with open(path, encoding="utf-8") as f:
             source += f.read()
-    for call in re.findall(r"http_problem\(\s*r,\s*[^,;]+,\s*([^,;]+),", source):
+    for call in re.findall(r"http_problem(?:_number)?\(\s*r,\s*[^,;]+,\s*([^,;]+),", source):
         codes |= set(re.findall(r'"(\w+)"', call))
     codes |= set(re.findall(r'conn_send_problem\([^"]*"(\w+)"', source))
     equal(codes - TWIRP_CODES, set(doc["components"]["schemas"]["ErrorCode"]["enum"]))
@@ -597,8 +597,8 @@ def described(base):
         equal(doc["openapi"], "3.1.0")
         event, seen = '{"property":"news","section":1,"id":1}', set()
 
-        def ask(code, method, path, body=None, query="", feed="all.atom", **headers):
-            url = path.replace("{id}", "1").replace("{token}", "a" * 40).replace("{name}", "o").replace(
+        def ask(code, method, path, body=None, query="", feed="all.atom", number=1, **headers):
+            url = path.replace("{id}", str(number)).replace("{token}", "a" * 40).replace("{name}", "o").replace(
                 "{feed}", feed) + query
             headers = {k.replace("_", "-"): v for k, v in headers.items()}
             status, got, response = d.request(method, url, body, headers)
@@ -623,12 +623,12 @@ def described(base):
         ask(400, "POST", "/twirp/stats.StatsService/Push", "{}")
         ask(403, "POST", "/twirp/stats.StatsService/Push", event, Host="evil.example")
         ask(415, "POST", "/twirp/stats.StatsService/Push", event, Content_Type="text/plain")
-        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/folders", "/v1/entries", "/v1/entries/{id}", "/v1/timings",
-                     "/openapi.json"):
+        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/folders", "/v1/entries", "/v1/entries/{id}",
+                     "/v1/entries/{id}/revisions", "/v1/changes", "/v1/timings", "/openapi.json"):
             ask(200, "GET", path)
             ask(304, "GET", path, If_None_Match="*")
-        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/folders", "/v1/entries", "/v1/entries/{id}", "/v1/timings",
-                     "/v1/stream", "/v1/events"):
+        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/folders", "/v1/entries", "/v1/entries/{id}",
+                     "/v1/entries/{id}/revisions", "/v1/changes", "/v1/timings", "/v1/stream", "/v1/events"):
             ask(400, "POST" if path == "/v1/events" else "GET", path, query="?nonsense=1")
         for path in ("/v1/ring", "/healthz", "/readyz", "/metrics"):
             ask(200, "GET", path)
@@ -647,6 +647,13 @@ def described(base):
         ask(422, "POST", "/v1/feeds/{id}/entries", '{"id":"y","title":"t"}',
             Content_Type="application/x-ndjson", Idempotency_Key="k")
         ask(415, "POST", "/v1/feeds/{id}/entries", "x", Content_Type="image/png")
+        ask(200, "POST", "/v1/feeds/{id}/entries", '{"id":"x","title":"u","content_text":"a"}',
+            Content_Type="application/x-ndjson")
+        change = d.request("GET", "/v1/changes?limit=1000")[2]["changes"][-1]
+        equal((change["type"], change["revision"], change["item"]["title"]), ("changed", 2, "u"))
+        ask(200, "GET", "/v1/changes", query="?limit=1000&content=yes")
+        ask(200, "GET", "/v1/entries/{id}/revisions", query="?content=raw", number=change["entry"])
+        ask(404, "GET", "/v1/entries/{id}/revisions", number=4711)
         ask(404, "GET", "/v1/entries", query="?feed=4711")
         for feed in ("all.atom", "feed/1.rss", "sample.json"):
             ask(200, "GET", "/feeds/{feed}", feed=feed)
@@ -680,6 +687,10 @@ def described(base):
             ask(404, method, "/v1/orders/{name}" + path, body)
         ask(204, "DELETE", "/v1/feeds/{id}")
         ask(404, "DELETE", "/v1/feeds/{id}")
+        equal(d.request("GET", "/v1/changes?limit=1000")[2]["changes"][-1]["type"], "gone")
+        ask(200, "GET", "/v1/changes", query="?limit=1000")
+        d.feedwheel.sql("INSERT OR REPLACE INTO meta (name, value) VALUES ('changes_pruned_id', 2)", write=True)
+        ask(410, "GET", "/v1/changes", query="?after=1")
         ask(404, "GET", "/v1/feeds/{id}")
         ask(404, "PATCH", "/v1/feeds/{id}", '{"due":true}')
         ask(404, "POST", "/v1/feeds/{id}/entries", '{"id":"x"}', Content_Type="application/x-ndjson")
