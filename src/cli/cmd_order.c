@@ -375,8 +375,8 @@ const struct cli_command cli_order = {
 		 "of an order or for a query; 'replay' delivers old entries again; 'dead' lists what could not be "
 		 "delivered for 3 days,\n"
 		 "'retry' delivers that again. The secret of a webhook is printed when it is created.\n",
-	.examples = "  feedwheel order test 'title:CVE OR \"remote code\" -podcast'\n"
-		    "  feedwheel order add security 'title:CVE OR \"remote code\" -podcast' --to "
+	.examples = "  feedwheel order test '(title:CVE OR \"remote code\") -podcast'\n"
+		    "  feedwheel order add security '(title:CVE OR \"remote code\") -podcast' --to "
 		    "https://hooks.example.org/x\n"
 		    "  feedwheel order add quiet 'has:audio folder:News' --drop\n"
 		    "  feedwheel order list\n  feedwheel order replay security --since 2d\n",
