@@ -40,8 +40,9 @@ class Receiver:
         self.start()
 
     def start(self, share=0.2):
-        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", sys.executable,
-                                         os.path.join(os.path.dirname(os.path.abspath(__file__)), "receiver.py"), str(self.port), self.file, str(share)])
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "receiver.py")
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", sys.executable, program,
+                                         str(self.port), self.file, str(share)])
 
     def kill(self):
         self.process.kill()
@@ -56,7 +57,7 @@ class Receiver:
 
 
 class Fleet:
-    """A run with two workers and a server, both of which may send, and what can be killed of them."""
+    """A run with two workers and a server, both of which may send."""
 
     def __init__(self, w, receiver, database, rng):
         self.w, self.receiver, self.database, self.rng = w, receiver, database, rng
