@@ -139,6 +139,13 @@ struct fw_entry {
 	struct fw_entry *next;
 };
 
+/* RFC 6721: the feed takes back the entry with this id. */
+struct fw_retraction {
+	struct fw_str ref; /* the entry's id; never empty */
+	int64_t when_ms;   /* or FW_NO_DATE */
+	struct fw_retraction *next;
+};
+
 struct fw_document {
 	enum fw_format format;
 	const char *encoding; /* WHATWG name of the encoding in use */
@@ -161,11 +168,15 @@ struct fw_document {
 	struct fw_value *extra;       /* OBJECT or NULL: itunes, podcast, media, cloud ... */
 	struct fw_entry *entries;
 	size_t entry_n;
-	struct fw_problem *problems; /* the first 100 */
-	size_t problem_n;            /* all, including those not kept */
+	struct fw_retraction *retractions; /* the first 1,000 */
+	struct fw_problem *problems;       /* the first 100 */
+	size_t problem_n;                  /* all, including those not kept */
 	/* JSON: where its syntax is broken for the first time; line 0: nowhere */
 	uint32_t broken_line, broken_column;
-	/* entries beyond max_entries, and list members beyond an entry's limit (100 links ...) */
+	/*
+	 * entries beyond max_entries, and members beyond a list's limit (100 links of an entry,
+	 * 1,000 retractions ...)
+	 */
 	size_t dropped_n;
 	bool ended_early;       /* max_memory was reached: later entries are missing */
 	struct fw_arena *arena; /* owns all of the above; NULL: the caller's arena does */

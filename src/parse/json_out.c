@@ -430,6 +430,20 @@ static void hubs_out(struct fw_json *j, const struct fw_link *l)
 	fw_json_end(j);
 }
 
+static void retractions_out(struct fw_json *j, const struct fw_retraction *r)
+{
+	if (!r)
+		return;
+	fw_json_array(j, "deleted_entries");
+	for (; r; r = r->next) {
+		fw_json_object(j, NULL);
+		fw_json_str(j, "id", r->ref);
+		fw_json_time(j, "when", r->when_ms);
+		fw_json_end(j);
+	}
+	fw_json_end(j);
+}
+
 static void problems_out(struct fw_json *j, const struct fw_document *d)
 {
 	const struct fw_problem *p;
@@ -476,6 +490,7 @@ void fw_out_document(struct fw_json *j, const struct fw_document *d, unsigned fl
 	fw_json_cstr(j, "encoding", d->encoding);
 	fw_json_bool(j, "malformed", d->malformed);
 	problems_out(j, d);
+	retractions_out(j, d->retractions);
 	feed_own(j, d);
 	fw_json_end(j);
 	fw_json_array(j, "items");

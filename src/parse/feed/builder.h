@@ -76,6 +76,7 @@ struct fw_body {
 
 /* Lists of an entry or feed have at most 100 members (LIM-08). */
 #define FW_LIST_MAX 100
+#define FW_RETRACTIONS_MAX 1000 /* of a feed */
 struct fw_counts {
 	uint32_t attachments, categories, links, people;
 };
@@ -112,6 +113,8 @@ struct fw_builder {
 	struct fw_xml *xml;
 	struct fw_entry *entry;     /* the open one, or NULL */
 	struct fw_entry **entry_at; /* where the next entry is linked */
+	struct fw_retraction **retraction_at;
+	uint32_t retraction_n;
 	struct fw_document *source; /* atom:source of the open entry */
 	/* of the open entry; used if it has no authors of its own */
 	struct fw_person *source_authors;

@@ -123,6 +123,8 @@ static void move_document(struct detach *m, struct fw_document *d)
 	move_value(m, d->extra);
 	for (struct fw_entry *e = d->entries; e; e = e->next)
 		move_entry(m, e);
+	for (struct fw_retraction *r = d->retractions; r; r = r->next)
+		move_str(m, &r->ref);
 }
 
 /* ---- the copy -------------------------------------------------------------------------------- */

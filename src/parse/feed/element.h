@@ -110,6 +110,7 @@ enum fw_element_kind {
 	EL_CHAPTERS,
 	EL_CHAPTER,
 	EL_LIVE,
+	EL_RETRACTION,
 };
 
 /* The member of fw_document or fw_entry that a simple kind fills. */

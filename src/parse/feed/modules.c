@@ -635,6 +635,28 @@ static void value_start(struct fw_start_event *w)
 		fw_text_capture(w, TEXT_TRIM);
 }
 
+/* A tombstone (RFC 6721). What is inside it, such as a comment, does not count. */
+static void retraction_start(struct fw_start_event *w)
+{
+	struct fw_builder *b = w->b;
+	struct fw_str ref = fw_str_trim(fw_attr(w, "ref")), when = fw_str_trim(fw_attr(w, "when"));
+	struct fw_retraction *r;
+
+	if (!ref.len) {
+		fw_build_problem(b, fw_build_offset(b), "a deleted-entry without a ref", "left out");
+		return;
+	}
+	if (!fw_build_count_member(b, &b->retraction_n, FW_RETRACTIONS_MAX, "more than 1,000 deleted entries"))
+		return;
+	r = FW_NEW(b, struct fw_retraction);
+	if (!r)
+		return;
+	r->ref = ref;
+	r->when_ms = when.len ? fw_build_date(b, when) : FW_NO_DATE;
+	*(b->retraction_at ? b->retraction_at : &b->doc->retractions) = r;
+	b->retraction_at = &r->next;
+}
+
 void fw_module_start(struct fw_start_event *w)
 {
 	struct fw_document *doc = w->b->doc;
@@ -689,6 +711,9 @@ void fw_module_start(struct fw_start_event *w)
 		break;
 	case EL_REPLY:
 		reply_start(w);
+		break;
+	case EL_RETRACTION:
+		retraction_start(w);
 		break;
 	case EL_FLAG:
 		*(w->el->field == F_COMPLETE ? &doc->complete : &doc->archive) = true;

@@ -67,6 +67,7 @@ static const struct fw_element *element_find(const struct fw_xml_name *name, boo
 		[FW_NS_FOAF] = 'v',
 		[FW_NS_ENC] = 'n',
 		[FW_NS_PRISM] = '1',
+		[FW_NS_TOMBSTONES] = '2',
 	};
 	char key[24];
 

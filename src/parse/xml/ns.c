@@ -96,6 +96,7 @@ static const struct ns_row URIS[] = {
 	{"prismstandard.org/namespaces/basic/3.0", FW_NS_PRISM},
 	{"prismstandard.org/namespaces/1.2/basic", FW_NS_PRISM},
 	{"prismstandard.org/namespaces/prism/1.2", FW_NS_PRISM},
+	{"purl.org/atompub/tombstones/1.0", FW_NS_TOMBSTONES},
 };
 
 static const struct ns_row PREFIXES[] = {
@@ -104,6 +105,7 @@ static const struct ns_row PREFIXES[] = {
 	{"ag", FW_NS_AG},
 	{"annotate", FW_NS_ANNOTATE},
 	{"app", FW_NS_APP},
+	{"at", FW_NS_TOMBSTONES},
 	{"atom", FW_NS_ATOM10},
 	{"atom10", FW_NS_ATOM10},
 	{"atom03", FW_NS_ATOM03},

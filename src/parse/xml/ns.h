@@ -58,6 +58,7 @@ enum fw_ns {
 	FW_NS_FOAF,
 	FW_NS_ENC,
 	FW_NS_PRISM,
+	FW_NS_TOMBSTONES,
 	FW_NS_COUNT
 };
 

@@ -258,6 +258,33 @@ START_TEST(json_members)
 }
 END_TEST
 
+/* The first 1,000 are kept, in order. */
+START_TEST(retractions_bounded)
+{
+	struct fw_parse_options o = {.limits.max_memory = 10000000};
+	struct fw_document *doc;
+	struct fw_buf b;
+	size_t n = 0;
+	char ref[10];
+
+	fw_buf_init(&b, 0);
+	fw_buf_adds(&b, "<feed xmlns='http://www.w3.org/2005/Atom' xmlns:at='http://purl.org/atompub/tombstones/1.0'>");
+	for (size_t i = 0; i < 1003; i++)
+		add_numbered(&b, "<at:deleted-entry ref='%'/>", i);
+	fw_buf_adds(&b, "<entry><id>1</id></entry></feed>");
+	doc = parse_ok(fw_buf_str(&b), &o);
+	fw_buf_finish(&b);
+	for (const struct fw_retraction *r = doc->retractions; r; r = r->next) {
+		ck_assert(fw_snprintf(ref, sizeof(ref), "%zu", n++));
+		ck_assert(fw_str_eq(r->ref, fw_str(ref)) && r->when_ms == FW_NO_DATE);
+	}
+	ck_assert_uint_eq(n, 1000);
+	ck_assert(doc->dropped_n == 3 && doc->problem_n == 1 && doc->entry_n == 1);
+	ck_assert_ptr_nonnull(strstr(doc->problems->what, "1,000 deleted entries"));
+	fw_document_free(doc);
+}
+END_TEST
+
 START_TEST(gzip_bomb)
 {
 	/* 1 MiB of zeros in 1 KiB; max_bytes applies to the decompressed size */
@@ -525,6 +552,7 @@ int main(void)
 	tcase_add_test(t, memory_bounded);
 	tcase_add_test(t, memory_limit);
 	tcase_add_test(t, json_members);
+	tcase_add_test(t, retractions_bounded);
 	tcase_add_test(t, gzip_bomb);
 	tcase_add_test(t, keys);
 	tcase_add_test(t, keys_of_repeated_ids);
