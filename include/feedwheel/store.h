@@ -214,12 +214,12 @@ static inline int64_t fw_store_entry_date(const struct fw_entry_row *e, int64_t 
 	return date_ms != FW_NO_DATE && date_ms < seen_ms ? date_ms : seen_ms;
 }
 
-/* A key for dedup: of a stored entry, or of an entry that retention removed. */
+/* A key for dedup: of a stored entry, or of an entry that was removed and stays away. */
 struct fw_entry_key {
 	int64_t feed_id;
 	unsigned char key[16];
 	uint64_t hash;
-	int64_t entry_id; /* 0: retention removed the entry */
+	int64_t entry_id; /* 0: retention removed the entry, or its feed retracted it */
 };
 
 /* One visit. Phase times are microseconds from the start of the request; 0: phase not reached. */
@@ -364,6 +364,13 @@ struct fw_outcome {
 	struct fw_visit visit;
 	const struct fw_entry_row *entries;
 	size_t entry_n;
+	/*
+	 * Entries that the feed takes back, by key, each once; none of them is in entries. Those
+	 * that are stored become gone, as after retention: their keys stay, so they are not stored
+	 * again.
+	 */
+	const struct fw_entry_key *retracted;
+	size_t retracted_n;
 	/*
 	 * Out. FW_ENOTFOUND: the feed was removed; nothing of the outcome was written. FW_EINVAL:
 	 * url belongs to another feed; the rest was written. 0: success, also for a retry: if the
@@ -626,7 +633,7 @@ struct fw_control {
 struct fw_load {
 	const struct fw_feed *feed;
 	const struct fw_entry_row *entry;
-	const struct fw_entry_key *key; /* of entries that retention removed; entry_id is ignored */
+	const struct fw_entry_key *key; /* of entries that were removed and stay away; entry_id is ignored */
 	const struct fw_visit *visit;
 	size_t feed_n, entry_n, key_n, visit_n;
 	int64_t change_id; /* the last number of the other store (fw_change_query.head_id); 0: unknown */

@@ -26,13 +26,14 @@
  *
  *   - Entries are unique by (feed, key), from every source (dedup). Storing an entry again changes
  *     nothing unless its hash differs. If two entries of one outcome have the same key, the first
- *     counts. An entry that retention removed is not stored again while its feed still lists it.
+ *     counts. An entry that retention removed, or that an outcome retracted, is not stored again.
  *   - Entry ids appear in order: after a reader has seen an id, no lower id appears. Visit ids
  *     rise, but the ids of two concurrent commits may appear in either order.
- *   - The log of changes: a commit that changes an entry, prune of entries, feed_drop and a merge
- *     store a change for each entry (changed; gone; for an entry that a merge moves: changed), in
- *     the same transaction. Its number comes from the counter of entry ids, and appears in order
- *     with these. A new entry needs no change: its id is the number. load stores none.
+ *   - The log of changes: a commit that changes or retracts an entry, prune of entries, feed_drop
+ *     and a merge store a change for each entry (changed; gone; for an entry that a merge moves:
+ *     changed), in the same transaction. Its number comes from the counter of entry ids, and
+ *     appears in order with these. A new entry needs no change: its id is the number. load stores
+ *     none.
  *   - Before a commit changes an entry, its version goes to the revisions. The newest revisions_max
  *     are kept; all of them go with the entry.
  *

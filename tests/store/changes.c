@@ -502,10 +502,105 @@ START_TEST(followed_while_others_write)
 }
 END_TEST
 
+/* Push entries 100 and 101 of a feed with the hash, and retract two keys (0: none). */
+static void retract(int64_t feed_id, int hash, int first, int second, uint32_t new_n, uint32_t changed_n)
+{
+	static int64_t at_ms = NOW - FW_DAY_MS;
+	struct fw_entry_row e[2] = {entry(100, hash, "x", "x"), entry(101, hash, "y", "y")};
+	struct fw_entry_key k[2] = {{0}};
+	struct fw_feed f = {.id = feed_id};
+	struct fw_outcome o = {.feed_id = feed_id,
+		.feed = &f,
+		.entries = e,
+		.entry_n = hash ? 2 : 0,
+		.retracted = k,
+		.retracted_n = (size_t)(!!first + !!second),
+		.visit = {.at_ms = ++at_ms, .kind = FW_VISIT_PUSHED, .slot = -1}};
+
+	memcpy(k[0].key, &first, sizeof(first));
+	memcpy(k[1].key, &second, sizeof(second));
+	OK(fw_store_push(st, &o, 1, &err));
+	ck_assert(!o.rc && o.visit.new_n == new_n && o.visit.changed_n == changed_n);
+}
+
+static int key_is_gone(void *ctx, const struct fw_entry_key *k)
+{
+	size_t *n = ctx;
+
+	*n += !k->entry_id;
+	return 0;
+}
+
+START_TEST(retracted)
+{
+	int64_t feed, other;
+	size_t gone_n = 0;
+
+	store_begin(_i, 5, 0);
+	feed = subscribe(st, "https://a.example/", NOW);
+	other = subscribe(st, "https://b.example/", NOW);
+	retract(feed, 0, 1, 2, 0, 0); /* of a feed that never had an entry */
+	push(feed, 1, 1);
+	push(feed, 1, 2); /* 2: a change */
+	push(other, 1, 1);
+	push(feed, 2, 1);
+	reads((struct fw_change_query){0}, "new 1 v2, changed 1 v2, new 3 v1, new 4 v1");
+	versions_are(1, "1 v1 <p>number</p");
+	/* beside new entries: their numbers come first */
+	retract(feed, 1, 1, 77, 2, 0);
+	reads((struct fw_change_query){.after_id = 2}, "new 3 v1, new 4 v1, new 5 x, new 6 y, gone 1");
+	versions_are(1, "");
+	ck_assert_int_eq(stats(st).entry_n, 4); /* the other feed has the same key */
+	retract(feed, 1, 1, 77, 0, 0);
+	push(feed, 1, 3);
+	push(feed, 1, 2);
+	ck_assert_int_eq(stats(st).entry_n, 4);
+	/* beside entries that change */
+	retract(feed, 2, 2, 1, 0, 2);
+	reads((struct fw_change_query){.after_id = 7}, "changed 5 x, changed 6 y, gone 4");
+	retract(other, 0, 1, 2, 0, 0);
+	ck_assert_int_eq(stats(st).entry_n, 2);
+	OK(fw_store_key_list(st, feed, other, key_is_gone, &gone_n, &err));
+	ck_assert_uint_eq(gone_n, 3);
+	ck_assert_int_eq(prune_all(true, false), 2);
+	OK(fw_store_unsubscribe(st, feed, &err));
+	ck_assert_int_eq(stats(st).entry_n, 0);
+	store_end();
+}
+END_TEST
+
+/* Outcomes of one feed in one commit count in their order. */
+START_TEST(retracted_in_order)
+{
+	struct fw_entry_row e = entry(1, 1, "v1", "x");
+	struct fw_entry_key k = {0};
+	struct fw_feed f = {0};
+	struct fw_outcome o[3];
+
+	store_begin(_i, 5, 0);
+	f.id = subscribe(st, "https://a.example/", NOW);
+	memcpy(k.key, e.key, sizeof(k.key));
+	for (int i = 0; i < 3; i++)
+		o[i] = (struct fw_outcome){.feed_id = f.id,
+			.feed = &f,
+			.entries = &e,
+			.entry_n = i != 1,
+			.retracted = &k,
+			.retracted_n = i == 1,
+			.visit = {.at_ms = NOW + i, .kind = FW_VISIT_PUSHED, .slot = -1}};
+	OK(fw_store_push(st, o, 3, &err));
+	ck_assert(o[0].visit.new_n == 1 && o[2].visit.new_n == 0);
+	reads((struct fw_change_query){0}, "gone 1");
+	ck_assert_int_eq(stats(st).entry_n, 0);
+	store_end();
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *every[] = {told_in_order, read_in_pages, merged, readers_that_are_behind, loaded, versions_kept,
-		no_versions_kept, copied_by_a_reader, followed_while_others_write};
+	const TTest *every[] = {told_in_order, retracted, retracted_in_order, read_in_pages, merged,
+		readers_that_are_behind, loaded, versions_kept, no_versions_kept, copied_by_a_reader,
+		followed_while_others_write};
 	Suite *suite = suite_create("changes");
 	TCase *c = tcase_create("changes");
 

@@ -186,7 +186,7 @@ static void cell_watch(const struct redis_commit *w, int cell)
 	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (p == part->plan || p->shard != p[-1].shard)
 			rs_key(w->r, cell, "schedule:%04d", p->shard);
-		if (p->item_n)
+		if (p->item_n || p->o->retracted_n)
 			rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
 		if (p->has_url)
 			rs_key(w->r, cell, "adopting");
@@ -229,6 +229,13 @@ static void cell_request(struct redis_commit *w, int cell)
 				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
 			}
 			rs_add(w->r, redis_commit_key(p->item[i].e));
+		}
+		for (size_t i = 0; i < p->o->retracted_n; i++) {
+			if (!i) {
+				rs_command(w->r, cell, "HMGET");
+				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
+			}
+			rs_add(w->r, redis_commit_retracted_key(&p->o->retracted[i]));
 		}
 	}
 }
@@ -277,6 +284,24 @@ static int plan_entries_read(
 	return rc;
 }
 
+/* Chooses the retracted entries that are stored. */
+static int plan_retractions_read(
+	const struct redis_commit *w, struct redis_commit_plan *p, const struct rs_reply *known, struct fw_err *err)
+{
+	p->retraction = fw_arena_calloc(&w->r->arena, known->n, sizeof(*p->retraction));
+	if (!p->retraction)
+		return rs_no_memory(w->r, err);
+	for (size_t i = 0; i < known->n; i++) {
+		struct redis_commit_retraction *r = &p->retraction[p->retraction_n];
+
+		r->key = &p->o->retracted[i];
+		if (known->elem[i]->type == RS_TEXT && rs_key_value_unpack(known->elem[i]->text, &r->known) &&
+			r->known.id)
+			p->retraction_n++;
+	}
+	return 0;
+}
+
 static enum redis_commit_result plan_result(const struct redis_commit *w, const struct redis_commit_plan *p)
 {
 	if (w->push)
@@ -299,7 +324,9 @@ static int plan_read(struct redis_commit *w, struct redis_commit_plan *p, struct
 	}
 	if (p->item_n)
 		rc = plan_entries_read(w, p, *(*at)++, err);
-	w->id_n += p->result == PLAN_STORED ? p->new_n + p->changed_n : 0;
+	if (!rc && p->o->retracted_n)
+		rc = plan_retractions_read(w, p, *(*at)++, err);
+	w->id_n += p->result == PLAN_STORED ? (int64_t)(p->new_n + p->changed_n + p->retraction_n) : 0;
 	return rc;
 }
 

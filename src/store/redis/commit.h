@@ -11,7 +11,7 @@
 /* an entry that is new or changed */
 struct redis_commit_entry {
 	const struct fw_entry_row *e;
-	struct rs_key_value known; /* id 0: retention removed the entry */
+	struct rs_key_value known; /* id 0: the entry was removed and stays away */
 	bool is_new, dropped;      /* dropped: it is new, and an order drops it */
 	const int64_t *order_id;   /* the orders that get a match */
 	size_t order_n;
@@ -23,11 +23,18 @@ struct redis_commit_entry {
 	const struct rs_reply *kept; /* its revisions that are kept */
 };
 
-/* The entry is stored, and is not deleted by retention. */
+/* The entry is stored, and was not removed. */
 static inline bool redis_commit_is_changed(const struct redis_commit_entry *i)
 {
 	return !i->is_new && i->known.id;
 }
+
+/* an entry that its feed takes back */
+struct redis_commit_retraction {
+	const struct fw_entry_key *key;
+	struct rs_key_value known;
+	int64_t change_id;
+};
 
 enum redis_commit_result {
 	PLAN_STORED,
@@ -50,6 +57,8 @@ struct redis_commit_plan {
 	bool changes_host; /* to another host */
 	struct redis_commit_entry *item;
 	size_t item_n, match_n;
+	struct redis_commit_retraction *retraction; /* of entries that are stored */
+	size_t retraction_n;
 	uint32_t new_n, changed_n;   /* new_n: without the dropped ones */
 	int64_t visit_id, before_id; /* 0: no visit is written; 0: no earlier visit */
 };
@@ -81,6 +90,11 @@ struct redis_commit {
 	int64_t first_id, id_n;    /* id_n ids of entries and changes above first_id are reserved */
 	int64_t entry_id;          /* the last entry id that was given */
 };
+
+static inline struct fw_str redis_commit_retracted_key(const struct fw_entry_key *k)
+{
+	return (struct fw_str){(const char *)k->key, sizeof(k->key)};
+}
 
 static inline struct fw_str redis_commit_key(const struct fw_entry_row *e)
 {

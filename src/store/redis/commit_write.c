@@ -65,6 +65,9 @@ static void entry_ids_assign(struct redis_commit *w, struct redis_commit_plan *p
 		i->seen_ms = i->seen_ms ? i->seen_ms : w->now_ms;
 		i->known.date_ms = fw_store_entry_date(i->e, i->seen_ms);
 	}
+	for (size_t i = 0; i < p->retraction_n; i++)
+		p->retraction[i].change_id = ++w->entry_id;
+	assert(w->entry_id <= w->first_id + w->id_n);
 }
 
 void redis_commit_rows_make(struct redis_commit *w, struct redis_commit_cell *part)
@@ -267,6 +270,16 @@ static void revision_write(struct redis_commit *w, int cell, const struct redis_
 	}
 }
 
+static void change_write(struct redis_commit *w, const struct redis_commit_plan *p, int64_t change_id, int64_t entry_id,
+	enum fw_change_kind kind, uint32_t revision)
+{
+	rs_command_key(w->r, p->cell, "ZADD", "changes");
+	rs_addi(w->r, change_id);
+	fw_buf_addf(rs_word(w->r), "%lld %lld %lld %d %u %lld", (long long)change_id, (long long)entry_id,
+		(long long)p->o->feed_id, (int)kind, revision, (long long)w->now_ms);
+	rs_word_end(w->r);
+}
+
 static void cell_changes_write(struct redis_commit *w, int cell)
 {
 	const struct redis_commit_cell *part = &w->part[cell];
@@ -278,13 +291,39 @@ static void cell_changes_write(struct redis_commit *w, int cell)
 			if (!redis_commit_is_changed(i))
 				continue;
 			revision_write(w, cell, i);
-			rs_command_key(w->r, cell, "ZADD", "changes");
-			rs_addi(w->r, i->change_id);
-			fw_buf_addf(rs_word(w->r), "%lld %lld %lld %d %u %lld", (long long)i->change_id,
-				(long long)i->known.id, (long long)p->o->feed_id, FW_CHANGE_CHANGED, i->revision + 1,
-				(long long)w->now_ms);
-			rs_word_end(w->r);
+			change_write(w, p, i->change_id, i->known.id, FW_CHANGE_CHANGED, i->revision + 1);
 		}
+	}
+}
+
+/* Remove a retracted entry, as entry_drop() in script/head.lua does. Its key stays. */
+static void retraction_write(
+	struct redis_commit *w, const struct redis_commit_plan *p, const struct redis_commit_retraction *r)
+{
+	static const char *const FROM[][2] = {{"HDEL", "entries"}, {"ZREM", "entry_ids"}, {"ZREM", "entry_dates"}};
+	const struct rs_key_value none = {.hash = r->known.hash};
+
+	rs_command(w->r, p->cell, "HSET");
+	rs_key(w->r, p->cell, "keys:%lld", (long long)p->o->feed_id);
+	rs_add(w->r, redis_commit_retracted_key(r->key));
+	rs_key_value_pack(rs_word(w->r), &none);
+	rs_word_end(w->r);
+	rs_command(w->r, p->cell, "DEL");
+	rs_key(w->r, p->cell, "revisions:%lld", (long long)r->known.id);
+	for (size_t i = 0; i < FW_N(FROM); i++) {
+		rs_command_key(w->r, p->cell, FROM[i][0], FROM[i][1]);
+		rs_addi(w->r, r->known.id);
+	}
+	change_write(w, p, r->change_id, r->known.id, FW_CHANGE_GONE, 0);
+}
+
+static void cell_retractions_write(struct redis_commit *w, int cell)
+{
+	const struct redis_commit_cell *part = &w->part[cell];
+
+	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+		for (size_t i = 0; p->result == PLAN_STORED && i < p->retraction_n; i++)
+			retraction_write(w, p, &p->retraction[i]);
 	}
 }
 
@@ -437,6 +476,7 @@ void redis_commit_cell_write(struct redis_commit *w, int cell)
 		cell_feeds_write(w, cell);
 		cell_entries_write(w, cell);
 		cell_changes_write(w, cell);
+		cell_retractions_write(w, cell);
 		cell_matches_write(w, cell);
 		cell_visits_write(w, cell);
 	}

@@ -299,7 +299,7 @@ bool rs_entry_unpack(struct fw_str row, struct fw_entry_row *e);
 /* value of an entry key: "hash entry date" */
 struct rs_key_value {
 	uint64_t hash;
-	int64_t id; /* 0: retention removed the entry; then there is no date */
+	int64_t id; /* 0: the entry was removed and stays away; then there is no date */
 	int64_t date_ms;
 };
 void rs_key_value_pack(struct fw_buf *out, const struct rs_key_value *k);

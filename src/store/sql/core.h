@@ -151,6 +151,18 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 /* log: gets a change for each entry; the caller puts it. */
 int sql_entries_drop(struct sql *s, int64_t feed_id, struct sql_changes *log, struct fw_err *err);
 int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct sql_changes *log, struct fw_err *err);
+/* An entry to be removed. sql_old_entry_row() appends one to a buffer: id, feed, key, revision. */
+struct sql_old_entry {
+	int64_t id, feed_id, revision;
+	unsigned char key[16];
+};
+int sql_old_entry_row(void *ctx, const struct sql_row *row);
+/* Remove entries, and log that. Their keys stay, so they are not stored again. */
+int sql_entries_remove(
+	struct sql *s, const struct sql_old_entry *e, size_t n, struct sql_changes *log, struct fw_err *err);
+/* retract.c: remove the entries that outcomes retract. log: as of sql_entries_drop(). */
+int sql_entries_retract(
+	struct sql *s, const struct sql_visit *v, size_t n, struct sql_changes *log, struct fw_err *err);
 /* matches.c: inside a transaction; those that exist are left. */
 int sql_matches_insert(struct sql *s, const struct fw_match *m, size_t n, bool dead, struct fw_err *err);
 /* Retention: remove up to max entries. *n: how many. */

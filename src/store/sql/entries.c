@@ -4,7 +4,7 @@
  *
  * `entry_keys` holds the key and hash of every entry that a feed ever had, one feed's together. A
  * document without new entries is compared there and touches no row of entries (dedup). It also
- * remembers entries that retention removed.
+ * remembers entries that retention or their feed removed.
  *
  * A statement covers the entries of all outcomes of a commit: a few round trips per commit, not per
  * entry.
@@ -35,7 +35,7 @@ struct entry_item {
 	size_t outcome;
 	bool fresh;       /* its feed never had an entry: no look-up */
 	bool found;       /* the feed had its key before: */
-	int64_t entry_id; /* of this entry; 0: retention removed it */
+	int64_t entry_id; /* of this entry; 0: it was removed and stays away */
 	uint64_t hash;
 	bool dropped;            /* it is new, and an order drops it */
 	const int64_t *order_id; /* the orders that get a match */
@@ -226,7 +226,7 @@ static int entry_items_update(struct entry_items *all, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-/* Update hashes, also of entries that retention removed: the hash is all that is kept of them. */
+/* Update hashes, also of entries that were removed: the hash is all that is kept of them. */
 static int entry_keys_update(struct entry_items *all, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(all->s, err,
@@ -369,6 +369,7 @@ int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms
 		*rest->entry_items = (struct entry_items){.s = s, .now_ms = now_ms};
 		fw_arena_init(&rest->entry_items->matched, 0);
 		rc = entry_outcomes_put(rest->entry_items, v + from, i - from, err);
+		rc = rc ? rc : sql_entries_retract(s, v + from, i - from, &rest->entry_items->log, err);
 		*new_n += rest->entry_items->new_n;
 		from = i;
 	}
@@ -482,20 +483,15 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 
 /* ---- remove ---------------------------------------------------------------------------------- */
 
-struct old_entry {
-	int64_t id, feed_id, revision;
-	unsigned char key[16];
-};
-
 struct old_entries {
-	struct fw_buf b; /* array of struct old */
-	const struct old_entry *at;
+	struct fw_buf b; /* array of struct sql_old_entry */
+	const struct sql_old_entry *at;
 	size_t n;
 };
 
-static int old_entry_row(void *ctx, const struct sql_row *row)
+int sql_old_entry_row(void *ctx, const struct sql_row *row)
 {
-	struct old_entry o = {.id = sql_int(row, 0), .feed_id = sql_int(row, 1), .revision = sql_int(row, 3)};
+	struct sql_old_entry o = {.id = sql_int(row, 0), .feed_id = sql_int(row, 1), .revision = sql_int(row, 3)};
 	struct fw_str key = sql_str(row, 2);
 	struct fw_buf *b = ctx;
 
@@ -512,9 +508,9 @@ static int old_entry_row(void *ctx, const struct sql_row *row)
 static int old_entries_find(struct sql *s, struct old_entries *all, const char *text, const struct sql_value *v,
 	size_t n, struct fw_err *err)
 {
-	int rc = sql_query(s, text, v, n, old_entry_row, &all->b, err);
+	int rc = sql_query(s, text, v, n, sql_old_entry_row, &all->b, err);
 
-	all->at = (const struct old_entry *)(const void *)all->b.p;
+	all->at = (const struct sql_old_entry *)(const void *)all->b.p;
 	all->n = rc ? 0 : all->b.len / sizeof(*all->at);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
@@ -593,6 +589,15 @@ static int entry_keys_clear(struct sql *s, const struct old_entries *all, struct
 	return sql_rows_end(&r);
 }
 
+int sql_entries_remove(
+	struct sql *s, const struct sql_old_entry *e, size_t n, struct sql_changes *log, struct fw_err *err)
+{
+	const struct old_entries all = {.at = e, .n = n};
+	int rc = n ? old_entries_remove(s, &all, log, err) : 0;
+
+	return rc || !n ? rc : entry_keys_clear(s, &all, err);
+}
+
 /*
  * An entry that was seen later cannot be old, so only ids below are read; few of these were changed
  * since.
@@ -610,8 +615,7 @@ int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, 
 			"SELECT id, feed_id, entry_key, revision FROM entries WHERE id <= ?1 AND changed_ms < ?2"
 			" ORDER BY id LIMIT ?3 {skip}",
 			SQL_V(SQL_INT(last), SQL_INT(before_ms), SQL_INT(max)), err);
-	rc = rc ? rc : old_entries_remove(s, &all, &log, err);
-	rc = rc ? rc : entry_keys_clear(s, &all, err);
+	rc = rc ? rc : sql_entries_remove(s, all.at, all.n, &log, err);
 	rc = sql_changes_end(s, &log, rc, err);
 	if (!rc)
 		*n = (int64_t)all.n;

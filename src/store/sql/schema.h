@@ -13,7 +13,7 @@
  *               index is the position: an owner reads the whole shard when its version has risen
  *   feeds       the other columns of a feed, and its position: written when they change
  *   entry_keys  every key that a feed ever had, one feed's together (dedup): a document without new
- *               entries reads no row of entries; entry_id 0: retention removed the entry
+ *               entries reads no row of entries; entry_id 0: the entry was removed
  *   changes     the log of changes, without those of kind new: an entry's id is their number
  *   revisions   earlier versions of entries; omitted 1: content and summary were too large
  *   visits      each row links to the feed's previous visit, and schedule to the last: a chain, so

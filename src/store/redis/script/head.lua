@@ -156,7 +156,7 @@ local function entry_drop(entry)
 	call('ZREM', P .. 'entry_dates', entry)
 end
 
--- The value of an entry key: hash, entry id (0: retention removed the entry), date.
+-- The value of an entry key: hash, entry id (0: it was removed and stays away), date.
 local function key_value_split(value)
 	return match(value or '', '^(%S+) (%d+) ?(%S*)$')
 end
