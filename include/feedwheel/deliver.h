@@ -37,7 +37,7 @@ struct fw_delivery_input {
 struct fw_delivery_result {
 	size_t entry_n;        /* entries in the document */
 	size_t repeat_n;       /* of these, duplicates of an earlier one */
-	size_t known_n;        /* of these, stored already and unchanged */
+	size_t known_n;        /* of these, stored already and unchanged, or removed before */
 	struct fw_visit visit; /* kind FW_VISIT_PUSHED; with new_n and changed_n */
 	size_t deferred_n;     /* of these, left out because of the feed's daily limits */
 };

@@ -62,6 +62,7 @@ struct fw_config {
 	int64_t offline_wait_ms;
 	int64_t max_body_bytes, max_buffered_bytes, parse_memory_bytes, max_compression_ratio, max_header_bytes,
 		max_redirects, max_entries;
+	bool retract_entries;                                 /* tombstones remove entries */
 	int64_t feed_daily_entries_max, feed_daily_bytes_max; /* limits of one feed per day; 0: no limit */
 	char *allow_networks, *deny_networks, *dns_servers, *ca_file, *proxy, *user_agent, *contact_url;
 	bool http2;

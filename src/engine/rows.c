@@ -144,6 +144,81 @@ struct fw_entry_row *rows_from_document(struct fw_arena *a, int64_t feed_id, con
 	return row;
 }
 
+/* ---- retraction ---------------------------------------------------------- */
+
+struct row_retraction {
+	struct fw_entry_key key;
+	int64_t when_ms;
+	bool overruled;
+};
+
+/* Of several retractions of one entry the latest counts. */
+static size_t row_retractions_list(struct fw_arena *a, int64_t feed_id, const struct fw_document *d,
+	struct row_retraction *to, struct fw_map *by_id)
+{
+	size_t n = 0;
+
+	for (const struct fw_retraction *r = d->retractions; r && !a->failed; r = r->next) {
+		int rc = 0;
+		struct row_retraction *first = fw_map_add(by_id, r->ref, &to[n], &rc);
+		struct fw_hash128 key = fw_entry_key(feed_id, &(struct fw_entry){.id = r->ref});
+
+		a->failed |= rc != 0;
+		if (first) {
+			first->when_ms = FW_MAX(first->when_ms, r->when_ms);
+			continue;
+		}
+		to[n] = (struct row_retraction){.key.feed_id = feed_id, .when_ms = r->when_ms};
+		memcpy(to[n++].key.key, key.b, sizeof(key.b));
+	}
+	return n;
+}
+
+static bool row_overrules(const struct fw_entry_row *row, const struct row_retraction *r)
+{
+	return (row->updated_ms != FW_NO_DATE ? row->updated_ms : row->published_ms) > r->when_ms;
+}
+
+struct fw_entry_key *rows_retracted(struct fw_arena *a, int64_t feed_id, const struct fw_document *d,
+	struct fw_entry_row *row, size_t *n, size_t *retracted_n)
+{
+	size_t most = 0, own_n, row_n = 0;
+	struct row_retraction *own;
+	struct fw_entry_key *key;
+	struct fw_map by_id;
+
+	*retracted_n = 0;
+	for (const struct fw_retraction *r = d->retractions; r; r = r->next)
+		most++;
+	own = most ? fw_arena_calloc(a, most, sizeof(*own)) : NULL;
+	key = own ? fw_arena_calloc(a, most + *n, sizeof(*key)) : NULL;
+	if (!key)
+		return NULL;
+	fw_map_init(&by_id, 0);
+	own_n = row_retractions_list(a, feed_id, d, own, &by_id);
+	for (size_t i = 0; i < *n; i++) {
+		struct row_retraction *r = fw_map_get(&by_id, row[i].guid);
+		bool stays = !r || row_overrules(&row[i], r);
+
+		/* another key: several entries have the id, or the id is only a URL */
+		if (r && memcmp(row[i].key, r->key.key, sizeof(r->key.key)) == 0) {
+			r->overruled = stays;
+		} else if (!stays) {
+			key[*retracted_n].feed_id = feed_id;
+			memcpy(key[(*retracted_n)++].key, row[i].key, sizeof(row[i].key));
+		}
+		if (stays)
+			row[row_n++] = row[i];
+	}
+	*n = row_n;
+	for (size_t i = 0; i < own_n; i++) {
+		if (!own[i].overruled)
+			key[(*retracted_n)++] = own[i].key;
+	}
+	fw_map_finish(&by_id);
+	return key;
+}
+
 /* ---- comparison with the store ------------------------------------------- */
 
 struct row_comparison {

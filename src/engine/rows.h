@@ -23,6 +23,13 @@ int rows_memory_exceeded(size_t len, size_t max_bytes, struct fw_err *err);
  */
 struct fw_entry_row *rows_from_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n);
 /*
+ * The keys of the entries that the document retracts. Leaves these out of the n rows, because a
+ * document may list an entry beside its retraction: the later of the two counts, and the retraction
+ * if the entry has no date. NULL: none, or out of memory: a->failed.
+ */
+struct fw_entry_key *rows_retracted(struct fw_arena *a, int64_t feed_id, const struct fw_document *d,
+	struct fw_entry_row *row, size_t *n, size_t *retracted_n);
+/*
  * Compares a document's rows with the store; reads all keys of the feed. state: n of enum
  * row_state. Of two rows with the same key the first counts, the other is known. Errors: the
  * store's; FW_ENOMEM.

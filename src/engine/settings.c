@@ -65,7 +65,8 @@ void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
 {
 	*out = (struct visit_rules){
 		.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries},
-		.parse_memory = (size_t)c->parse_memory_bytes};
+		.parse_memory = (size_t)c->parse_memory_bytes,
+		.retract = c->retract_entries};
 	out->host.policy = !c->host_key || strcmp(c->host_key, "domain") == 0 ? HOST_DOMAIN :
 		strcmp(c->host_key, "host") == 0                              ? HOST_NAME :
 										HOST_ADDRESS;

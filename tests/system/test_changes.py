@@ -5,12 +5,13 @@ an entry and what differs between them."""
 import contextlib
 import http.client
 import json
+import os
 import socket
 import subprocess
 import threading
 
-from http_server import http_server
-from harness import Feedwheel, case, each_engine, equal, holds, run, server, wait_for
+from http_server import free_port, http_server
+from harness import Feedwheel, case, each_engine, equal, holds, origin, run, server, wait_for
 
 FEED = "https://a.example/feed"
 
@@ -85,6 +86,72 @@ def listed(base, engine):
         gone = changes(w, "--after", str(ids[2]))
         equal(sorted(kinds(gone)[1:]), [("gone", ids[0]), ("gone", ids[1])])
         equal(kinds(changes(w))[0], ("new", "c")) # an entry that is gone has only its gone
+
+
+def atom(*inside):
+    return ('<feed xmlns="http://www.w3.org/2005/Atom" xmlns:at="http://purl.org/atompub/tombstones/1.0">'
+            "<title>T</title>%s</feed>" % "".join(inside))
+
+
+def atom_entry(entry, hour):
+    return "<entry><id>%s</id><title>Entry %s</title><updated>2026-11-20T%02d:00:00Z</updated></entry>" % (
+        entry, entry, hour)
+
+
+def tombstone(entry, hour):
+    return '<at:deleted-entry ref="%s" when="2026-11-20T%02d:00:00Z"/>' % (entry, hour)
+
+
+@each_engine("an entry that its feed takes back is gone and stays away; another feed's entry with its id stays",
+             also=["sqlite"])
+def retracted(base, engine):
+    with store_of(engine, base) as url:
+        w = Feedwheel(base, store=url)
+        w.run("add", "-q", FEED, "https://b.example/feed")
+
+        def push_atom(feed, *inside):
+            return json.loads(w.run("push", "--json", feed, "-", *options, stdin=atom(*inside)).stdout)
+
+        options = ["--retract-entries", "no"]
+        for feed in ("1", "2"):
+            push_atom(feed, atom_entry("a", 10), atom_entry("b", 10), tombstone("a", 12))
+        listed_first = changes(w)
+        a = [c["entry"] for c in listed_first if c["type"] == "new" and c["item"]["id"] == "a"]
+        options = []
+        push_atom("1", tombstone("a", 9))
+        after = ("--after", str(listed_first[-1]["id"]))
+        gone = changes(w, *after)
+        equal([(c["type"], c["entry"], c["feed"]) for c in gone], [("gone", a[0], 1)])
+        r = push_atom("1", atom_entry("a", 13))
+        equal((r["new"], r["changed"], r["known"]), (0, 0, 1))
+        push_atom("2", atom_entry("a", 10), atom_entry("b", 10), tombstone("a", 9)) # the entry is newer
+        equal(changes(w, *after), gone)
+        equal([(i["id"], i["_store"]["feed"]) for i in w.json("entries", "--oldest-first")["items"]],
+              [("b", 1), ("a", 2), ("b", 2)])
+        found = w.run("doctor", "--deep", code=None).stdout
+        equal([line for line in found.splitlines() if line.startswith("broken") and "fsync off" not in line], [])
+
+
+@case("a poll removes what the document takes back; with retract_entries=no it does not")
+def retracted_by_a_poll(base):
+    w = Feedwheel(base)
+    docs, port = os.path.join(base, "docs"), str(free_port())
+    os.mkdir(docs)
+
+    def poll(*inside, options=()):
+        with open(os.path.join(docs, "a.xml"), "w", encoding="utf-8") as f:
+            f.write(atom(*inside))
+        with origin(base, docs, "--port", port) as o:
+            w.run("add", "-q", o.url("/doc/a.xml"), code=None)
+            w.run("set", "-q", "--due", "1")
+            w.run_once("--host-gap-ms", "0", *options)
+        return kinds(changes(w))
+
+    both = [("new", "a"), ("new", "b")]
+    equal(poll(atom_entry("a", 10), atom_entry("b", 10)), both)
+    equal(poll(atom_entry("a", 10), atom_entry("b", 10), tombstone("a", 11), options=["--retract-entries", "no"]), both)
+    equal(poll(atom_entry("b", 10), tombstone("a", 11)), [("new", "b"), ("gone", 1)])
+    equal(poll(atom_entry("a", 12), atom_entry("b", 10)), [("new", "b"), ("gone", 1)])
 
 
 @each_engine("a reader that is behind is told which change is the first left; a first read never is",

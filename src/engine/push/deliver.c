@@ -40,7 +40,9 @@ struct fw_delivery {
 	struct fw_arena found; /* the feed, as last read */
 	struct fw_document *doc;
 	struct fw_entry_row *row;
-	size_t row_n;
+	size_t row_n, repeat_n;
+	struct fw_entry_key *retracted;
+	size_t retracted_n;
 	struct fw_feed was;
 	struct fw_feed feed; /* the feed to write */
 	struct fw_visit visit;
@@ -200,6 +202,9 @@ static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const
 			"more than max_entries = %lld entries: send them in parts, or raise it",
 			(long long)c->max_entries);
 	d->row = rows_from_document(&d->arena, in->feed_id, d->doc, &d->row_n);
+	d->repeat_n = d->doc->entry_n - d->row_n;
+	if (rules.retract)
+		d->retracted = rows_retracted(&d->arena, in->feed_id, d->doc, d->row, &d->row_n, &d->retracted_n);
 	if (d->arena.full)
 		return delivery_name_limit(d, c, in, err);
 	return d->arena.failed ?
@@ -284,7 +289,9 @@ static int delivery_make_outcome(struct fw_delivery *d, struct fw_store *st, str
 		.groups = rows_feed_meta(&d->feed, d->doc, true) ? FW_GROUP_META : 0,
 		.visit = d->visit,
 		.entries = d->row,
-		.entry_n = d->row_n};
+		.entry_n = d->row_n,
+		.retracted = d->retracted,
+		.retracted_n = d->retracted_n};
 	rc = d->limits ? quota_apply(&d->quota, st, d->limits, &d->was, false, d->row, o, fw_now_ms(), err) : 0;
 	d->is_made = !rc;
 	return rc;
@@ -320,14 +327,14 @@ int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_deli
 	int rc;
 
 	assert(d->doc && d->row_n <= d->doc->entry_n);
-	*out = (struct fw_delivery_result){.entry_n = d->doc->entry_n, .repeat_n = d->doc->entry_n - d->row_n};
+	*out = (struct fw_delivery_result){.entry_n = d->doc->entry_n, .repeat_n = d->repeat_n};
 	rc = d->limits ? delivery_push_in_quota(d, st, err) : delivery_push(d, st, err);
 	out->visit = d->visit;
 	if (rc)
 		return rc;
 	out->visit = *v;
 	out->deferred_n = (size_t)d->quota.deferred_n;
-	out->known_n = d->row_n - out->deferred_n - v->new_n - v->changed_n;
+	out->known_n = out->entry_n - out->repeat_n - out->deferred_n - v->new_n - v->changed_n;
 	return 0;
 }
 

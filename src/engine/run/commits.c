@@ -143,7 +143,7 @@ static void outcome_strip(struct visit *v, const struct fw_err *err)
 	fw_error("feed %lld: visit refused by the store: %s; it is stored without its entries", (long long)v->feed.id,
 		err->text);
 	v->outcome.entries = NULL;
-	v->outcome.entry_n = 0;
+	v->outcome.entry_n = v->outcome.retracted_n = 0;
 	v->outcome.groups = FW_GROUP_ERROR;
 	v->outcome.visit.kind = FW_VISIT_LOCAL;
 	v->feed.url = v->was->url;

@@ -209,8 +209,9 @@ static void visit_read_partial(struct visit *v, const struct visit_rules *r, int
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static void visit_rows(struct visit *v)
+static void visit_rows(struct visit *v, const struct visit_rules *r)
 {
+	struct fw_outcome *o = &v->outcome;
 	const struct fw_entry *last = v->doc->entries;
 
 	v->outcome.visit.item_n = (uint32_t)v->doc->entry_n;
@@ -223,6 +224,9 @@ static void visit_rows(struct visit *v)
 	/* the last entry of a broken-off transfer may be incomplete: the next visit stores it */
 	if (v->fetch.body_partial && v->outcome.entry_n && last && !last->repeat)
 		v->outcome.entry_n--;
+	/* a part of a document may lack the newer entry that overrules a retraction */
+	if (r->retract && !v->fetch.body_partial)
+		o->retracted = rows_retracted(&v->arena, v->feed.id, v->doc, v->row, &o->entry_n, &o->retracted_n);
 }
 
 /*
@@ -237,7 +241,7 @@ static void visit_drop(struct visit *v, const struct visit_rules *r)
 	v->doc = NULL;
 	v->named = v->page_hub = v->page_self = FW_STR_NONE;
 	v->outcome.entries = NULL;
-	v->outcome.entry_n = 0;
+	v->outcome.entry_n = v->outcome.retracted_n = 0;
 	v->outcome.visit.item_n = 0;
 	fw_arena_reset(&v->arena, ARENA_KEEP);
 	f->kind = full ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
@@ -264,7 +268,7 @@ void visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 	else
 		visit_read_partial(v, r, now_ms);
 	if (v->doc)
-		visit_rows(v);
+		visit_rows(v, r);
 	if (v->arena.failed)
 		visit_drop(v, r);
 	v->arena.max_bytes = 0;

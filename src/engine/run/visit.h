@@ -101,6 +101,7 @@ struct visit_rules {
 	struct host_rules host;
 	struct fw_limits limits;
 	size_t parse_memory; /* setting parse_memory_bytes; 0: no limit */
+	bool retract;        /* setting retract_entries */
 	int64_t run_id;
 };
 

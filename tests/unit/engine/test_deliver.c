@@ -90,6 +90,53 @@ static void counts(const char *body, const char *type, uint32_t new_n, uint32_t 
 	ck_assert_uint_eq(d.known_n, known_n);
 }
 
+#define TOMBS(inside) \
+	"<feed xmlns='http://www.w3.org/2005/Atom' xmlns:at='http://purl.org/atompub/tombstones/1.0'>" inside "</feed>"
+#define DELETED(ref, hour) "<at:deleted-entry ref='" ref "' when='2026-11-20T" hour ":00:00Z'/>"
+#define DATED(id, hour) "<entry><id>" id "</id><title>t</title><updated>2026-11-20T" hour ":00:00Z</updated></entry>"
+
+static int64_t stored(void)
+{
+	struct fw_store_stats s;
+
+	OK(fw_store_stats(st, &s, &err));
+	return s.entry_n;
+}
+
+START_TEST(retracted)
+{
+	struct fw_delivery_result d;
+
+	counts(TOMBS(DATED("a", "10") DATED("b", "10") DATED("c", "10")), NULL, 3, 0, 0);
+	counts(TOMBS(DELETED("a", "09") DELETED("unknown", "11")), NULL, 0, 0, 0);
+	ck_assert_int_eq(stored(), 2); /* alone it counts, whatever its time */
+	/* beside the entry the later one counts; of two tombstones the later */
+	counts(TOMBS(DELETED("b", "09") DATED("b", "10")), NULL, 0, 0, 1);
+	ck_assert_int_eq(stored(), 2);
+	counts(TOMBS(DELETED("b", "10") DELETED("b", "08") DATED("b", "10") DATED("new", "10")), NULL, 1, 0, 1);
+	ck_assert_int_eq(stored(), 2);
+	/* it stays away, changed or not */
+	counts(TOMBS(DATED("a", "10") DATED("b", "12")), NULL, 0, 0, 2);
+	ck_assert_int_eq(stored(), 2);
+	/* never stored: the document lists an entry that it takes back */
+	counts(TOMBS(DATED("d", "10") DATED("d", "10") DELETED("d", "11")), NULL, 0, 0, 1);
+	OK(deliver(TOMBS(DATED("d", "10") DATED("d", "10") DELETED("d", "11")), NULL, true, &d));
+	ck_assert(d.entry_n == 2 && d.repeat_n == 1 && stored() == 2);
+	/* the entry has no date: the tombstone counts; the tombstone has none: the entry */
+	counts(TOMBS("<entry><id>e</id></entry><at:deleted-entry ref='f'/>" DELETED("e", "11") DATED("f", "01")), NULL,
+		1, 0, 1);
+	ck_assert_int_eq(stored(), 3);
+	/* entries that share their id: all of them */
+	counts(TOMBS(DATED("g", "10") "<entry><id>g</id><title>other</title></entry>"), NULL, 2, 0, 0);
+	counts(TOMBS(DATED("g", "10") "<entry><id>g</id><title>other</title></entry>" DELETED("g", "11")), NULL, 0, 0,
+		2);
+	ck_assert_int_eq(stored(), 3);
+	config->retract_entries = false;
+	counts(TOMBS(DELETED("c", "11") DATED("h", "10") DELETED("h", "11")), NULL, 1, 0, 0);
+	ck_assert_int_eq(stored(), 4);
+}
+END_TEST
+
 static struct fw_feed feed_now(struct fw_arena *a)
 {
 	struct fw_feed f;
@@ -357,6 +404,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, formats_are_one);
+	tcase_add_test(t, retracted);
 	tcase_add_loop_test(t, refused, 0, (int)FW_N(REFUSED));
 	tcase_add_test(t, put_right);
 	tcase_add_test(t, too_much);

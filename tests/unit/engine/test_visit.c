@@ -41,7 +41,7 @@ static void teardown(void)
 
 static void visit_go(enum fw_visit_kind kind, int status, const char *body)
 {
-	struct visit_rules r = {.run_id = 11, .host = RULES.host};
+	struct visit_rules r = {.run_id = 11, .host = RULES.host, .retract = RULES.retract};
 
 	fw_due_policy_default(&r.due);
 	visit_prepare(&V, NOW);
@@ -385,6 +385,32 @@ START_TEST(broken_off) /* the complete entries are stored, the half one is not, 
 	ck_assert_str_eq(V.fetch.err.text, "the connection broke");
 	ck_assert_uint_eq(V.feed.fail_n, 1);
 	ck_assert(!(V.outcome.groups & FW_GROUP_VALIDATORS));
+}
+END_TEST
+
+#define TAKEN_BACK                                                                                                     \
+	"<feed xmlns='http://www.w3.org/2005/Atom' xmlns:at='http://purl.org/atompub/tombstones/1.0'><title>T</title>" \
+	"<at:deleted-entry ref='1' when='2026-11-20T10:00:00Z'/><entry><id>1</id><title>one</title>"                   \
+	"<updated>2026-11-20T10:00:00Z</updated></entry><entry><id>2</id><title>two</title></entry>"
+
+START_TEST(taken_back)
+{
+	/* with the setting; ignored without it; of a part of a document */
+	static const struct {
+		bool retract, partial;
+		size_t entry_n, retracted_n;
+	} T[] = {{true, false, 1, 1}, {false, false, 2, 0}, {true, true, 1, 0}};
+
+	RULES.retract = T[_i].retract;
+	V.fetch.body_partial = T[_i].partial;
+	if (T[_i].partial)
+		fw_err_set(&V.fetch.err, FW_ENET, "the connection broke");
+	finish(T[_i].partial ? FW_VISIT_PROTOCOL : FW_VISIT_OK, 200, T[_i].partial ? TAKEN_BACK : TAKEN_BACK "</feed>");
+	RULES.retract = false;
+	ck_assert_uint_eq(V.outcome.entry_n, T[_i].entry_n);
+	ck_assert_uint_eq(V.outcome.retracted_n, T[_i].retracted_n);
+	ck_assert_uint_eq(V.outcome.visit.item_n, 2);
+	ck_assert(fw_str_eq(V.outcome.entries[0].guid, T[_i].retracted_n ? FW_STR("2") : FW_STR("1")));
 }
 END_TEST
 
@@ -986,6 +1012,7 @@ int main(void)
 	TCase *t = tcase_create("visit");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, taken_back, 0, 3);
 	tcase_add_test(t, new_document);
 	tcase_add_test(t, other_members);
 	tcase_add_test(t, same_bytes);
