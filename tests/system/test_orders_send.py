@@ -14,7 +14,7 @@ import time
 import urllib.parse
 
 from http_server import HttpServer, free_port, http_server, metric
-from harness import Feedwheel, Skip, case, each_engine, equal, holds, run, server, wait_for
+from harness import BUILD, Feedwheel, Skip, case, each_engine, equal, holds, run, server, wait_for
 from receivers import Receiver
 
 SHORT = "total_timeout_ms = 2s\nconnect_timeout_ms = 2s\nfirst_byte_timeout_ms = 2s\n"
@@ -319,7 +319,7 @@ def metrics(base):
 
 # ---- addresses, destinations -----------------------------------------------------------------------------
 
-@case("a receiver at a forbidden address gets nothing; no runner: commands and files fail with words")
+@case("a receiver at a forbidden address gets nothing, and the order says why")
 def forbidden(base):
     with sender(base, conf="allow_networks =\n") as (_d, w, r):
         filled(w)
@@ -439,6 +439,53 @@ def changes(base):
         equal({m.signed for m in r.at("/sec")}, {True})
         equal(w.one("SELECT count(*) FROM matches"), 0)
         equal(w.one("SELECT count(*) FROM records WHERE kind = 'delivery'"), 2)
+
+
+@case("old dead letters are removed, and what is stored of orders that were removed, unless an order cannot be read")
+def sweep(base):
+    with Receiver() as r:
+        w = filled(Feedwheel(base, "changes_retention_ms = 1h\n"))
+        w.binary = os.path.join(BUILD, "tests", "system", "feedwheel_test") # it sweeps each second, not each minute
+        for name in "sec", "bad", "gone":
+            add(w, r, name)
+            replay(w, name)
+        w.run("order", "pause", "bad")
+        w.run("order", "pause", "gone")
+        r.status("/sec", 410)
+        w.run_once()
+        equal(delivery(w, "sec")["dead_n"], 12)
+        order = {n: json.loads(w.one("SELECT value FROM records WHERE kind = 'order' AND record_key = ?",
+                                  n.encode()))["id"]
+                 for n in ("sec", "bad", "gone")}
+        rows = w.sql("SELECT * FROM matches WHERE order_id = ?", order["gone"])
+        w.run("order", "remove", "gone")
+        for row in rows: # a commit that had matched them before
+            w.sql("INSERT INTO matches VALUES (%s)" % ",".join("?" * len(row)), *row, write=True)
+        w.sql("UPDATE matches SET dead = 1 WHERE order_id = ? AND change_id % 2", order["gone"], write=True)
+        value = w.one("SELECT value FROM records WHERE kind = 'order' AND record_key = CAST('bad' AS BLOB)")
+
+        def store(text):
+            w.sql("UPDATE records SET value = ? WHERE kind = 'order' AND record_key = CAST('bad' AS BLOB)", text, write=True)
+
+        def stored(name):
+            return w.one("SELECT count(*) FROM matches WHERE order_id = ?", order[name])
+
+        def age(n):
+            w.sql("UPDATE matches SET at_ms = at_ms - 7200000 WHERE order_id = ? AND change_id IN (SELECT change_id "
+                  "FROM matches WHERE order_id = ? ORDER BY change_id LIMIT ?)", order["sec"], order["sec"], n,
+                  write=True)
+        store(b"{")
+        p = w.start("run", "--workers", "1")
+        for left in 9, 6: # the second time, the whole of a sweep has passed
+            age(3)
+            wait_for("a sweep", lambda left=left: stored("sec") == left)
+        equal((stored("bad"), stored("gone")), (12, 12), "whose are they?")
+        store(value)
+        wait_for("another sweep", lambda: stored("gone") == 0)
+        p.terminate()
+        equal(p.wait(60), 0)
+        equal((stored("sec"), stored("bad")), (6, 12))
+        equal(w.one("SELECT min(change_id) FROM matches WHERE order_id = ?", order["sec"]), entries(w)[6])
 
 
 # ---- several senders, killed ones ------------------------------------------------------------------------

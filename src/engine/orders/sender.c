@@ -35,8 +35,7 @@
 #define OPEN_MS (2 * FW_SECOND_MS)
 #define WAIT_MS FW_SECOND_MS /* how often another process tries to become the leader */
 #define LOOK_MS (FW_SECOND_MS / 2)
-#define LOOK_SHARE 20 /* looks take at most this fraction (1/20) of the time */
-#define SWEEP_MS FW_MINUTE_MS
+#define LOOK_SHARE 20              /* looks take at most this fraction (1/20) of the time */
 #define STEP_MS 100                /* time limit of one step, so that transfers make progress */
 #define STOP_MS (5 * FW_SECOND_MS) /* attempts in flight may end, if drain_timeout_ms is longer */
 #define FINISH_MS FW_MINUTE_MS
@@ -139,7 +138,7 @@ static int sender_elect(struct fw_sender *s, struct fw_err *err)
 	if (mine) {
 		fw_info("orders: this process delivers");
 		s->look_ms = 0;
-		s->sweep_ms = fw_mono_ms() + SWEEP_MS;
+		s->sweep_ms = fw_mono_ms() + SENDER_SWEEP_MS;
 	} else {
 		fw_warn("orders: another process delivers now: this one was too slow, or its clock is wrong");
 		sender_drop_state(s);
@@ -313,7 +312,7 @@ static int sender_run_tasks(struct fw_sender *s, struct fw_err *err)
 	if (!rc && s->leads && fw_mono_ms() >= s->look_ms)
 		rc = sender_look(s, err);
 	rc = rc ? rc : sender_work(s, err);
-	if (!rc && s->leads && sender_task_is_due(&s->sweep_ms, SWEEP_MS))
+	if (!rc && s->leads && sender_task_is_due(&s->sweep_ms, SENDER_SWEEP_MS))
 		rc = sender_sweep(s, err);
 	return rc;
 }

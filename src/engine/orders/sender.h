@@ -26,7 +26,9 @@
 #define SENDER_TIMEOUT_MS (15 * FW_SECOND_MS) /* of a webhook */
 #ifdef FW_TEST_HOOKS
 #define SENDER_RUNNER_TIMEOUT_MS (2 * FW_SECOND_MS)
+#define SENDER_SWEEP_MS FW_SECOND_MS
 #else
+#define SENDER_SWEEP_MS FW_MINUTE_MS
 #define SENDER_RUNNER_TIMEOUT_MS (60 * FW_SECOND_MS) /* of a command */
 #endif
 #define SENDER_RESPONSE_MAX ((size_t)64 << 10)
