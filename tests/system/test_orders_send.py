@@ -454,18 +454,19 @@ def sweep(base):
         r.status("/sec", 410)
         w.run_once()
         equal(delivery(w, "sec")["dead_n"], 12)
-        order = {n: json.loads(w.one("SELECT value FROM records WHERE kind = 'order' AND record_key = ?",
-                                  n.encode()))["id"]
-                 for n in ("sec", "bad", "gone")}
+
+        def record(name):
+            return w.one("SELECT value FROM records WHERE kind = 'order' AND record_key = ?", name.encode())
+        order = {n: json.loads(record(n))["id"] for n in ("sec", "bad", "gone")}
         rows = w.sql("SELECT * FROM matches WHERE order_id = ?", order["gone"])
         w.run("order", "remove", "gone")
         for row in rows: # a commit that had matched them before
             w.sql("INSERT INTO matches VALUES (%s)" % ",".join("?" * len(row)), *row, write=True)
         w.sql("UPDATE matches SET dead = 1 WHERE order_id = ? AND change_id % 2", order["gone"], write=True)
-        value = w.one("SELECT value FROM records WHERE kind = 'order' AND record_key = CAST('bad' AS BLOB)")
+        value = record("bad")
 
         def store(text):
-            w.sql("UPDATE records SET value = ? WHERE kind = 'order' AND record_key = CAST('bad' AS BLOB)", text, write=True)
+            w.sql("UPDATE records SET value = ? WHERE kind = 'order' AND record_key = ?", text, b"bad", write=True)
 
         def stored(name):
             return w.one("SELECT count(*) FROM matches WHERE order_id = ?", order[name])
