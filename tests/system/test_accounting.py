@@ -167,6 +167,8 @@ def accounting(base, engine):
             let_pass(rng.uniform(0, 0.9), "a kill at any moment")
             fleet.victims()[k % len(fleet.victims())]()
         fleet.start()
+        before = requests_of_all(o)
+        wait_for("requests after the last kill", lambda: requests_of_all(o) > before)
         receiver.kill()
         receiver.start(0)
         fleet.stop()
