@@ -41,7 +41,7 @@ const pushed = await client.POST("/v1/feeds/{id}/entries", {
 });
 result.stored = pushed.data?.new;
 const found = await client.GET("/v1/entries",
-	{ params: { query: { feed: String(id), q: "typed", order: "stored", limit: 10 } } });
+	{ params: { query: { feed: [String(id)], q: "typed", order: "stored", limit: 10 } } });
 if (!found.data || !("items" in found.data)) throw new Error("a JSON Feed");
 const entry: components["schemas"]["Entry"] | undefined = found.data.items[0];
 result.found = found.data.items.map(e => e.title);
