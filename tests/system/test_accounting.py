@@ -66,7 +66,9 @@ class Fleet:
     def start_serve(self):
         """Without the run nothing new is stored."""
         if not self.serve or self.serve.poll() is not None:
+            n = self.w.log().count("listening") if self.serve else 0
             self.serve = self.w.start("serve", "--listen", "127.0.0.1:0")
+            wait_for("the server", lambda: self.serve.poll() is not None or self.w.log().count("listening") > n)
 
     def start(self):
         if not self.run or self.run.poll() is not None:
