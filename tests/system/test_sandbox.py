@@ -207,9 +207,9 @@ def layout(base):
         names = "/" + os.path.basename(w.binary), "[stack]", "libc.so.6"
         return tuple(next((l.split("-")[0] for l in lines if l.endswith(name)), None) for name in names)
 
-    def name_of(pid):
-        with open("/proc/%d/comm" % pid, encoding="utf-8") as f:
-            return f.read().strip()
+    def text_of(pid, name):
+        with open("/proc/%d/%s" % (pid, name), encoding="utf-8") as f:
+            return f.read()
 
     def all_differ():
         pids = [p.pid, *workers_of(p)]
@@ -221,14 +221,11 @@ def layout(base):
     new = next(pid for pid in workers_of(p) if pid not in first)
     wait_for("a new layout", lambda: addresses(new) not in seen)
     for pid in workers_of(p):
-        files = {}
-        for name in "cmdline", "environ":
-            with open("/proc/%d/%s" % (pid, name), encoding="utf-8") as f:
-                files[name] = f.read()
-        wait_for("the process name", lambda pid=pid: name_of(pid) == "feedwheel") # for a moment it is "exe"
-        arguments = files["cmdline"].split("\0")
+        wait_for("its arguments", lambda pid=pid: text_of(pid, "cmdline")) # a new program has none for a moment
+        wait_for("the process name", lambda pid=pid: text_of(pid, "comm") == "feedwheel\n") # at first it is "exe"
+        arguments = text_of(pid, "cmdline").split("\0")
         holds(arguments[1] == "child" and arguments[3] in ("worker-0", "worker-1", "server"), arguments)
-        holds(w.store not in files["cmdline"] + files["environ"], "the store's URL, which can contain a password")
+        holds(w.store not in text_of(pid, "cmdline") + text_of(pid, "environ"), "the URL can contain a password")
     stop(p)
 
 
