@@ -4,8 +4,8 @@
 turn while feeds grow. Afterwards every subscriber has every match at least once, none twice without
 the same message id, and none out of order within a feed.
 
-FW_ORDER_KILLS=1000 kills a thousand times on each store (default 10); FW_REPLAY_ENTRIES=100000
-replays so many (default 2,500).
+FW_ORDER_KILLS=1000 kills a thousand times on each store (default 5); FW_REPLAY_ENTRIES=100000
+replays so many (default 1,000).
 """
 import collections
 import contextlib
@@ -20,8 +20,8 @@ from growing import Address, growing, requests_of_all, visit_all
 from harness import each_engine, equal, holds, let_pass, run, server, wait_for, workers_of
 from http_server import free_port, kill_group
 
-KILLS = int(os.environ.get("FW_ORDER_KILLS", "10"))
-REPLAYED = int(os.environ.get("FW_REPLAY_ENTRIES", "2500"))
+KILLS = int(os.environ.get("FW_ORDER_KILLS", "5"))
+REPLAYED = int(os.environ.get("FW_REPLAY_ENTRIES", "1000"))
 PUSHED_AT_ONCE = 500
 # name: the query, and which entries it matches, by the numbers of feed and entry
 ORDERS = {
