@@ -363,6 +363,16 @@ LEASES = (
     " HAVING count(*) > 0")
 
 
+@contextlib.contextmanager
+def store_of(engine, base):
+    """The URL of a store of this engine; None: the file that a Feedwheel has anyway."""
+    if engine == "sqlite":
+        yield None
+        return
+    with server(engine, base) as s:
+        yield s.url()
+
+
 def output_lines(*command, **environment):
     return subprocess.run(command, check=True, capture_output=True, text=True,
                           env={**os.environ, **environment}).stdout.splitlines()

@@ -11,19 +11,9 @@ import subprocess
 import threading
 
 from http_server import free_port, http_server
-from harness import Feedwheel, case, each_engine, equal, holds, origin, run, server, wait_for
+from harness import Feedwheel, case, each_engine, equal, holds, origin, run, store_of, wait_for
 
 FEED = "https://a.example/feed"
-
-
-@contextlib.contextmanager
-def store_of(engine, base):
-    """The URL of a store of this engine; None: the file that a Feedwheel has anyway."""
-    if engine == "sqlite":
-        yield None
-        return
-    with server(engine, base) as s:
-        yield s.url()
 
 
 def document(*items):

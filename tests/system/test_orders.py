@@ -2,28 +2,17 @@
 # SPDX-License-Identifier: ISC
 """Orders: the command and /v1/orders; errors in queries and destinations; tests, replays, dead
 letters; what doctor finds and what a copy takes along."""
-import contextlib
 import json
 import re
 import time
 
 from http_server import http_server
-from harness import Feedwheel, case, each_engine, equal, holds, run, server, wait_for
+from harness import Feedwheel, case, each_engine, equal, holds, run, server, store_of, wait_for
 
 HOOK = "https://hooks.example.org/x"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 ENTRIES = 12 # every third one has the word
 HOUR_MS = 3600000
-
-
-@contextlib.contextmanager
-def store_of(engine, base):
-    """The URL of a store of this engine; None: the file that a Feedwheel has anyway."""
-    if engine == "sqlite":
-        yield None
-        return
-    with server(engine, base) as s:
-        yield s.url()
 
 
 def filled(base, store=None, n=ENTRIES):

@@ -14,20 +14,10 @@ import time
 import urllib.parse
 
 from http_server import HttpServer, free_port, http_server, metric
-from harness import BUILD, Feedwheel, Skip, case, each_engine, equal, holds, run, server, wait_for
+from harness import BUILD, Feedwheel, Skip, case, each_engine, equal, holds, run, server, store_of, wait_for
 from receivers import Receiver
 
 SHORT = "total_timeout_ms = 2s\nconnect_timeout_ms = 2s\nfirst_byte_timeout_ms = 2s\n"
-
-
-@contextlib.contextmanager
-def store_of(engine, base):
-    """The URL of a store of this engine; None: the file that a Feedwheel has anyway."""
-    if engine == "sqlite":
-        yield None
-        return
-    with server(engine, base) as s:
-        yield s.url()
 
 
 def items(first, n, word="wanted", content=""):
