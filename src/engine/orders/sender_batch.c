@@ -144,11 +144,10 @@ static int batch_write_entry(void *ctx, const struct fw_entry_row *e)
 	fw_json_str(&j, "url", e->feed_url);
 	fw_json_str(&j, "title", e->feed_title);
 	fw_json_end(&j);
-	fw_buf_adds(out, ",\"entry\":");
-	fw_json_init(&j, out, false);
+	fw_json_key(&j, "entry");
 	/* content that cannot be sanitised is left out */
 	rc = fw_entry_json(&j, e, FW_VIEW_CONTENT, b->err);
-	fw_buf_addc(out, '}');
+	fw_json_end(&j);
 	return rc == FW_ENOMEM || out->rc ? FW_ENOMEM : 0;
 }
 
