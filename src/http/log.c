@@ -6,10 +6,10 @@
  *	192.0.2.1 - - [21/Nov/2026:12:30:00 +0000] "GET / HTTP/1.1" 200 2 "-" "curl" 9f86d0 0.000123
  *
  * Each server thread puts rows into its own ring, without a lock or a system call. One thread
- * formats and writes them. Backpressure: a row that finds its ring full is dropped and counted. The
- * thread waits for a slow reader of a pipe, but at the stop for at most LAST_MS. The file is opened
- * for appending at the start. SIGHUP starts a new server, which opens a new file after the old one
- * was renamed.
+ * formats and writes them, ring after ring: lines of one PAUSE_MS may be out of order.
+ * Backpressure: a row that finds its ring full is dropped and counted. The thread waits for a slow
+ * reader of a pipe, but at the stop for at most LAST_MS. The file is opened for appending at the
+ * start. SIGHUP starts a new server, which opens a new file after the old one was renamed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
