@@ -473,13 +473,20 @@ struct fw_change {
 
 /*
  * Changes with numbers above after_id, up to the last one at the start of the call. A reader goes
- * on with next_id. Old changes are pruned: a reader that is behind misses some. A first
- * read, after_id 0, is not behind. If it takes several calls, it sets base_id to head_id of the
+ * on with next_id, also if nothing was shown. Old changes are pruned: a reader that is behind misses
+ * some. A first read, after_id 0, is not behind. If it takes several calls, it sets base_id to head_id of the
  * first one, because changes before that are no news to it.
  */
 struct fw_change_query {
 	int64_t after_id, base_id;
-	int64_t feed_id;  /* 0: all */
+	int64_t feed_id;         /* 0: all */
+	const int64_t *feed_ids; /* one of these feed_n feeds; feed_n 0: all */
+	size_t feed_n;
+	/*
+	 * In this folder or a subfolder of it; absent or "": any. FW_CHANGE_GONE passes every
+	 * folder, because the feed of an entry that is gone may be gone too.
+	 */
+	struct fw_str folder;
 	size_t limit;     /* 0: all */
 	bool content;     /* fill content (and content_base) too */
 	int64_t head_id;  /* out: the last number at the start of the call */

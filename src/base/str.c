@@ -66,6 +66,22 @@ bool fw_str_ends(struct fw_str s, struct fw_str suffix)
 	return s.len >= suffix.len && (suffix.len == 0 || memcmp(s.p + s.len - suffix.len, suffix.p, suffix.len) == 0);
 }
 
+struct fw_str fw_path_trim(struct fw_str path)
+{
+	while (path.len && path.p[0] == '/')
+		path = fw_str_sub(path, 1, path.len);
+	while (path.len && path.p[path.len - 1] == '/')
+		path.len--;
+	return path;
+}
+
+bool fw_path_is_within(struct fw_str path, struct fw_str folder)
+{
+	if (!folder.len)
+		return !path.len;
+	return fw_str_starts(path, folder) && (path.len == folder.len || path.p[folder.len] == '/');
+}
+
 struct fw_str fw_str_trim(struct fw_str s)
 {
 	while (s.len && fw_is_space((unsigned char)s.p[0])) {

@@ -85,6 +85,10 @@ bool fw_str_starts(struct fw_str s, struct fw_str prefix);
 bool fw_str_istarts(struct fw_str s, struct fw_str prefix);
 bool fw_str_ends(struct fw_str s, struct fw_str suffix);
 struct fw_str fw_str_trim(struct fw_str s); /* white space at both ends */
+/* A path has names with '/' between them: "/News/Tech/" is the path "News/Tech". */
+struct fw_str fw_path_trim(struct fw_str path);
+/* Is the path this folder, or below it? In the folder "" is only the path "". */
+bool fw_path_is_within(struct fw_str path, struct fw_str folder);
 /* from and to are clamped to the length */
 struct fw_str fw_str_sub(struct fw_str s, size_t from, size_t to);
 const char *fw_str_find(struct fw_str s, struct fw_str needle); /* NULL: not found */

@@ -144,6 +144,7 @@ static int changes_options(struct changes *k)
 	if (!rc && feed)
 		rc = cli_feed(c, feed, false, &f);
 	k->q.feed_id = f.id;
+	k->q.folder = fw_str(cli_value(c, "folder"));
 	return rc || after || !cli_flag(c, "follow") ? rc : changes_find_end(k);
 }
 
@@ -171,6 +172,7 @@ static const struct cli_option CHANGES_OPTION[] = {
 	{"after", "N", "go on after the change with this number (default: the first; with --follow: the last)"},
 	{"follow", NULL, "wait for more changes, until interrupted"},
 	{"feed", "FEED", "only this feed: its number, its URL, or a part of its URL or title"},
+	{"folder", "FOLDER", "only feeds in this folder, and its subfolders"},
 	{"limit", "N", "at most N"},
 	{"content", NULL, "with JSON: include the content as sanitized HTML"},
 	{"raw", NULL, "with JSON: include the content, not sanitized"},

@@ -102,7 +102,8 @@ struct http {
 	_Atomic uint64_t push_limited_n; /* documents from hubs refused with 429 */
 	struct stream *stream;
 	size_t thread_n;
-	_Atomic int64_t suspended_n; /* suspended connections */
+	_Atomic int64_t suspended_n;   /* suspended connections */
+	_Atomic int64_t change_wait_n; /* requests that wait for a change */
 	/*
 	 * Memory of pushed entries that are being parsed or wait for the store; limit
 	 * serve_memory_bytes.
@@ -143,6 +144,13 @@ struct route {
 	bool pool;                /* it needs the store: a pool thread calls run, with r->store */
 	bool raw;                 /* the body stays compressed, because it is signed so; see http_body_unpack() */
 	bool repeat;              /* with pool: run again after the store failed; always so for GET */
+};
+
+/* A request of /v1/changes that waits for a change: between two runs. */
+struct change_wait {
+	int64_t until_ms; /* monotonic; 0: it does not wait */
+	int64_t next_ms;  /* when to read the store again */
+	int64_t after_id, base_id;
 };
 
 struct request {
@@ -209,7 +217,8 @@ struct request {
 		size_t held_bytes;   /* of http.entries_bytes */
 		struct fw_buf plain; /* the decompressed body; empty if it was not compressed */
 	} websub;
-	struct request *next; /* in the free list */
+	struct change_wait change_wait; /* changes.c */
+	struct request *next;           /* in the free list */
 };
 
 /* May one more connection be suspended? Not when seven eighths of all connections are. */
@@ -348,8 +357,23 @@ const char *list_page_next(struct list_page *p);
  */
 enum MHD_Result list_page_send(struct list_page *p, const char *type, int rc, const struct fw_err *err);
 
+/* ---- change_filter.c: which changes a client wants ------------------------------------------- */
+
+struct change_filter {
+	int64_t feed_id[HTTP_PARAMS_MAX];
+	size_t feed_n;        /* 0: all feeds */
+	struct fw_str folder; /* with its subfolders; empty: any. A "gone" has none, and passes */
+	unsigned kinds;       /* bits by enum fw_change_kind */
+};
+/* kinds is untouched without types; folder points into the request. False: responded 400. */
+FW_MUST_CHECK bool http_change_filter(struct request *r, struct change_filter *f, enum MHD_Result *ok);
+/* folder: of the feed; not looked at if the entry is gone. */
+bool change_filter_wants(
+	const struct change_filter *f, enum fw_change_kind kind, int64_t feed_id, struct fw_str folder);
+
 /* ---- changes.c ------------------------------------------------------------------------------- */
 
+void http_change_wait_end(struct request *r); /* the request ends */
 enum MHD_Result http_change_list(struct request *r);
 enum MHD_Result http_revision_list(struct request *r);
 

@@ -79,6 +79,8 @@ static void metrics_connections(struct fw_buf *b, const struct http *h)
 	} TIMEOUTS[] = {{CONN_HEAD, "head"}, {CONN_BODY, "body"}, {CONN_SEND, "send"}, {CONN_IDLE, "idle"}};
 
 	metric(b, "http_connections", "gauge", "Open connections.", (double)conns_open_n(h->conns));
+	metric(b, "changes_waiting", "gauge", "Requests of /v1/changes that wait for a change (wait=).",
+		(double)atomic_load_explicit(&h->change_wait_n, memory_order_relaxed));
 	metric_head(b, "http_aborted_total", "counter",
 		"Connections closed by a timeout, by phase: head, body, send or idle.");
 	for (size_t i = 0; i < FW_N(TIMEOUTS); i++)

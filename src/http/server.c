@@ -116,6 +116,7 @@ static void request_finish(void *ctx, struct MHD_Connection *conn, void **at, en
 	l = r->thread;
 	http_entries_push_free(r);
 	http_websub_free(r);
+	http_change_wait_end(r);
 	if (r->response)
 		MHD_destroy_response(r->response);
 	r->response = NULL;

@@ -60,7 +60,6 @@
 #define TICK_MS FW_SECOND_MS
 #define RETRY_MS 2000 /* after which a client shall reconnect */
 #define BLOCK_BYTES 4096
-#define STREAM_FEEDS_MAX 100
 
 struct stream_event {
 	int64_t id, feed_id;
@@ -88,10 +87,8 @@ struct stream_reader {
 	struct stream_reader *queue_next;
 	bool catchup_failed; /* the pool failed: do not ask it again at once */
 	int64_t last_id;     /* the id up to which it has all events; -1: start with the next new one */
-	unsigned kinds;      /* bits by enum fw_change_kind */
-	int64_t feed_id[STREAM_FEEDS_MAX];
-	size_t feed_n;         /* 0: all feeds */
-	char *folder;          /* with its subfolders; NULL: any. A "gone" has none, and passes */
+	struct change_filter filter;
+	char *folder;          /* filter.folder, or NULL */
 	int64_t base_id;       /* of a first read, as in fw_change_query */
 	struct auth_pass pass; /* the watcher's */
 	int64_t heartbeat_ms;  /* monotonic: when a heartbeat is due */
@@ -174,32 +171,15 @@ static size_t window_find(const struct stream *s, int64_t id)
 	return lo;
 }
 
-/* Is path the folder, or below it? */
-static bool folder_holds(struct fw_str folder, struct fw_str path)
-{
-	return fw_str_starts(path, folder) && (path.len == folder.len || path.p[folder.len] == '/');
-}
-
-/* folder: of the feed; not looked at if the entry is gone. */
-static bool reader_wants(const struct stream_reader *d, enum fw_change_kind kind, int64_t feed_id, struct fw_str folder)
-{
-	bool wants = !d->feed_n;
-
-	for (size_t i = 0; i < d->feed_n && !wants; i++)
-		wants = d->feed_id[i] == feed_id;
-	return wants && d->kinds & 1u << kind &&
-		(!d->folder || kind == FW_CHANGE_GONE || folder_holds(fw_str(d->folder), folder));
-}
-
 static bool reader_wants_event(const struct stream_reader *d, const struct stream_event *e)
 {
-	return reader_wants(d, e->kind, e->feed_id, (struct fw_str){e->text + e->len, e->folder_len});
+	return change_filter_wants(&d->filter, e->kind, e->feed_id, (struct fw_str){e->text + e->len, e->folder_len});
 }
 
 /* Does the log of changes have what it wants? Entries alone are listed without it. */
 static bool reader_reads_log(const struct stream_reader *d)
 {
-	return d->kinds != 1u << FW_CHANGE_NEW;
+	return d->filter.kinds != 1u << FW_CHANGE_NEW;
 }
 
 /* ---- readers --------------------------------------------------------------------------------- */
@@ -278,7 +258,7 @@ static int catchup_change(void *ctx, const struct fw_change *c)
 {
 	struct stream_reader *d = ctx;
 
-	if (reader_wants(d, c->kind, c->feed_id, c->entry ? c->entry->feed_folder : FW_STR_NONE))
+	if (change_filter_wants(&d->filter, c->kind, c->feed_id, c->entry ? c->entry->feed_folder : FW_STR_NONE))
 		stream_event_write(&d->out, c);
 	d->last_id = c->id;
 	return d->out.len >= OUT_BYTES;
@@ -295,8 +275,8 @@ static int catchup_entry(void *ctx, const struct fw_entry_row *e)
 /* The reader wants new entries only. */
 static int catchup_entries(struct stream_reader *d, struct fw_store *st, struct fw_err *err)
 {
-	struct fw_entry_query q = {.feed_id = d->feed_n == 1 ? d->feed_id[0] : 0,
-		.folder = d->folder ? fw_str(d->folder) : FW_STR_NONE,
+	struct fw_entry_query q = {.feed_id = d->filter.feed_n == 1 ? d->filter.feed_id[0] : 0,
+		.folder = d->filter.folder,
 		.after_id = d->last_id,
 		.before_id = d->job_until_id + 1,
 		.oldest_first = true,
@@ -319,7 +299,7 @@ static void catchup_behind(struct stream_reader *d, int64_t first_id)
 
 static int catchup_log(struct stream_reader *d, struct fw_store *st, struct fw_err *err)
 {
-	struct fw_change_query q = {.feed_id = d->feed_n == 1 ? d->feed_id[0] : 0,
+	struct fw_change_query q = {.feed_id = d->filter.feed_n == 1 ? d->filter.feed_id[0] : 0,
 		.after_id = d->last_id,
 		.base_id = d->base_id,
 		.limit = ROWS};
@@ -538,68 +518,18 @@ static bool since_read(struct request *r, int64_t *at, enum MHD_Result *ok)
 	return true;
 }
 
-struct feed_params {
-	struct stream_reader *d;
-	bool wrong, many;
-};
-
-static enum MHD_Result feed_param_add(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
-{
-	struct feed_params *p = ctx;
-	struct stream_reader *d = p->d;
-
-	(void)kind;
-	if (strcmp(key, "feed") != 0)
-		return MHD_YES;
-	p->many = d->feed_n == STREAM_FEEDS_MAX;
-	p->wrong = p->many || !fw_str_int(fw_str(value), &d->feed_id[d->feed_n]) || d->feed_id[d->feed_n] < 1;
-	d->feed_n += !p->wrong;
-	return p->wrong ? MHD_NO : MHD_YES;
-}
-
-/* types: a list of kinds. False: responded. */
-static bool types_read(struct request *r, struct stream_reader *d, enum MHD_Result *ok)
-{
-	struct fw_str types = http_param(r, "types"), rest = types;
-
-	d->kinds = types.p ? 0 : 1u << FW_CHANGE_NEW;
-	while (rest.p) {
-		struct fw_str word = fw_str_split(rest, ',', &rest);
-		unsigned bit = 0;
-
-		for (enum fw_change_kind k = FW_CHANGE_NEW; k <= FW_CHANGE_GONE; k++)
-			bit |= fw_str_eq(word, fw_str(fw_change_kind_name(k))) ? 1u << k : 0;
-		d->kinds |= bit;
-		if (!bit) {
-			*ok = http_param_wrong(
-				r, "types", "one or several of new, changed and gone, separated by commas");
-			return false;
-		}
-	}
-	return true;
-}
-
 /* False: responded, or out of memory. */
 static bool reader_params(struct request *r, struct stream_reader *d, enum MHD_Result *ok)
 {
-	struct feed_params feeds = {.d = d};
-	struct fw_str folder = http_param(r, "folder");
-
 	*ok = MHD_NO;
-	if (!since_read(r, &d->last_id, ok) || !types_read(r, d, ok))
+	d->filter.kinds = 1u << FW_CHANGE_NEW;
+	if (!since_read(r, &d->last_id, ok) || !http_change_filter(r, &d->filter, ok))
 		return false;
-	MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, feed_param_add, &feeds);
-	if (feeds.wrong) {
-		*ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_parameter",
-			feeds.many ? "too many feeds (expected up to %d)" :
-				     "invalid feed (expected a feed's id; up to %d of them)",
-			STREAM_FEEDS_MAX);
-		return false;
-	}
-	while (folder.len && folder.p[folder.len - 1] == '/')
-		folder.len--;
-	d->folder = folder.len ? fw_str_dup(folder) : NULL;
-	return d->folder || !folder.len;
+	if (!d->filter.folder.len)
+		return true;
+	d->folder = fw_str_dup(d->filter.folder); /* the reader outlives the request */
+	d->filter.folder = fw_str(d->folder);
+	return d->folder != NULL;
 }
 
 enum MHD_Result http_stream(struct request *r)

@@ -189,12 +189,6 @@ static bool host_is_within(struct fw_str host, struct fw_str name)
 	return name.len && fw_str_ieq(end, name) && (host.len == name.len || host.p[host.len - name.len - 1] == '.');
 }
 
-/* Is path the folder, or below it? */
-static bool folder_is_within(struct fw_str path, struct fw_str folder)
-{
-	return fw_str_starts(path, folder) && (path.len == folder.len || path.p[folder.len] == '/');
-}
-
 static bool lang_is_within(struct fw_str lang, struct fw_str wanted)
 {
 	return fw_str_istarts(lang, wanted) &&
@@ -279,7 +273,7 @@ bool query_term_matches(const struct query_node *q, struct query_scratch *s)
 	case QUERY_FEED:
 		return eval_feed_matches(q, subject);
 	case QUERY_FOLDER:
-		return folder_is_within(subject->feed_folder, q->text);
+		return fw_path_is_within(subject->feed_folder, q->text);
 	case QUERY_LANG:
 		return eval_lang_matches(q, s);
 	case QUERY_SINCE:

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "store/driver.h"
 #include "base/banned.h"
 
@@ -110,6 +111,19 @@ static int change_show(struct change_listing *l, const struct fw_change *c)
 	return l->ended;
 }
 
+/* Does the reader want this change? Drivers have looked at feed_id already. */
+static bool change_is_wanted(const struct fw_change_query *q, const struct fw_change *c)
+{
+	struct fw_str folder = fw_path_trim(q->folder);
+	bool wants = !q->feed_n;
+
+	if (c->kind != FW_CHANGE_GONE && !c->entry)
+		return false; /* its gone follows */
+	for (size_t i = 0; i < q->feed_n && !wants; i++)
+		wants = q->feed_ids[i] == c->feed_id;
+	return wants && (!folder.len || c->kind == FW_CHANGE_GONE || fw_path_is_within(c->entry->feed_folder, folder));
+}
+
 /* Show the page's changes below this number. */
 static int page_show(struct change_listing *l, int64_t before_id)
 {
@@ -119,7 +133,7 @@ static int page_show(struct change_listing *l, int64_t before_id)
 	for (; !rc && p->next < p->n && p->at[p->next].id < before_id; p->next++) {
 		const struct fw_change *c = &p->at[p->next];
 
-		if (c->kind == FW_CHANGE_GONE || c->entry)
+		if (change_is_wanted(l->q, c))
 			rc = change_show(l, c);
 		if (rc)
 			break;
@@ -146,6 +160,9 @@ static int change_entry_show(void *ctx, const struct fw_entry_row *e)
 static int page_merge(struct change_listing *l, int64_t after_id, struct fw_err *err)
 {
 	struct fw_entry_query q = {.feed_id = l->q->feed_id,
+		.feed_ids = l->q->feed_ids,
+		.feed_n = l->q->feed_n,
+		.folder = l->q->folder,
 		.after_id = after_id,
 		.before_id = l->page.last_id + 1,
 		.oldest_first = true,

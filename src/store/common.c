@@ -134,24 +134,6 @@ int store_invalid(const struct store *st, const char *why, struct fw_err *err)
 	return FW_ERR(err, FW_EINVAL, "%s: %s", st->driver->name, why);
 }
 
-/* ---- folders --------------------------------------------------------------------------------- */
-
-struct fw_str store_folder_trim(struct fw_str folder)
-{
-	while (folder.len && folder.p[0] == '/')
-		folder = fw_str_sub(folder, 1, folder.len);
-	while (folder.len && folder.p[folder.len - 1] == '/')
-		folder.len--;
-	return folder;
-}
-
-bool store_folder_holds(struct fw_str folder, struct fw_str path)
-{
-	if (!folder.len)
-		return !path.len;
-	return fw_str_starts(path, folder) && (path.len == folder.len || path.p[folder.len] == '/');
-}
-
 /* ---- servers --------------------------------------------------------------------------------- */
 
 struct fw_str fw_store_url_rest(const char *url)

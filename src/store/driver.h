@@ -440,11 +440,6 @@ int fw_store_server_check(const char *store, const char *version, struct fw_err 
 void fw_store_lower(struct fw_buf *out, struct fw_str text);
 /* Does text contain low (in lower case), ignoring ASCII case? For fw_feed_query.match. */
 bool fw_store_contains(struct fw_str text, struct fw_str low);
-/* "/News/" is the folder "News". */
-struct fw_str store_folder_trim(struct fw_str folder);
-/* Is a feed with this path in the folder, or below it? "": only feeds without a folder are. */
-bool store_folder_holds(struct fw_str folder, struct fw_str path);
-
 /* Report a record that does not exist; returns FW_ENOTFOUND. */
 int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err);
 

@@ -106,7 +106,7 @@ static int entry_feeds_take(struct entry_parts *p, const struct fw_entry_query *
 
 static int entry_query_prepare(struct entry_parts *p, const struct fw_entry_query *q, struct fw_err *err)
 {
-	struct fw_str folder = store_folder_trim(q->folder);
+	struct fw_str folder = fw_path_trim(q->folder);
 	struct query_node *tree = NULL;
 	int rc;
 

@@ -100,7 +100,7 @@ int fw_store_feed_list(
 
 	if (q->by_due && q->after_id)
 		return store_invalid(to, "feed_list: a cursor needs the order by id", err);
-	s.q.folder = store_folder_trim(q->folder);
+	s.q.folder = fw_path_trim(q->folder);
 	return to->driver->feed_list(to, &s, cb, ctx, STORE_ERR(err));
 }
 

@@ -241,6 +241,50 @@ START_TEST(read_in_pages)
 }
 END_TEST
 
+START_TEST(of_feeds_and_folders)
+{
+	static const char *const FOLDER[] = {"News", "News/Science", "Newsletters", ""};
+	struct fw_change_query q = {.folder = FW_STR("Nothing")};
+	struct seen s;
+	int64_t feed[4], some[2];
+
+	store_begin(_i, 5, 0);
+	for (int i = 0; i < 4; i++) {
+		struct fw_feed f = {.folder = fw_str(FOLDER[i])};
+		char at[60];
+
+		ck_assert(fw_snprintf(at, sizeof(at), "https://h%d.example/", i));
+		f.id = feed[i] = subscribe(st, at, NOW);
+		OK(fw_store_feed_set(st, &f, FW_SET_FOLDER, &err));
+		push(feed[i], i, 1); /* entry i + 1 */
+	}
+	for (int i = 0; i < 4; i++)
+		push(feed[i], i, 2); /* 5 to 8 */
+	some[0] = feed[3];
+	some[1] = feed[1];
+	reads((struct fw_change_query){.feed_ids = some, .feed_n = 2}, "new 2 v2, new 4 v2, changed 2 v2, changed 4 v2");
+	reads((struct fw_change_query){.folder = FW_STR("/News/")}, "new 1 v2, new 2 v2, changed 1 v2, changed 2 v2");
+	reads((struct fw_change_query){.folder = FW_STR("News"), .feed_ids = some, .feed_n = 2}, "new 2 v2, changed 2 v2");
+	reads((struct fw_change_query){.folder = FW_STR("News"), .feed_id = feed[0]}, "new 1 v2, changed 1 v2");
+	s = read_from(&q);
+	ck_assert(!s.n && q.next_id == 8); /* it goes on after what it did not want */
+	for (size_t limit = 1; limit < 4; limit++) {
+		s = (struct seen){.last_id = 0};
+		q = (struct fw_change_query){.feed_ids = some, .feed_n = 2, .limit = limit};
+		do {
+			q.after_id = q.next_id;
+			OK(fw_store_change_list(st, &q, see, &s, &err));
+		} while (q.next_id < q.head_id);
+		ck_assert_str_eq(s.text, "new 2 v2, new 4 v2, changed 2 v2, changed 4 v2");
+	}
+	OK(fw_store_unsubscribe(st, feed[1], &err)); /* 9 */
+	OK(fw_store_unsubscribe(st, feed[3], &err)); /* 10: which folder was it in? Nobody knows */
+	reads((struct fw_change_query){.folder = FW_STR("News")}, "new 1 v2, changed 1 v2, gone 2, gone 4");
+	reads((struct fw_change_query){.feed_ids = some, .feed_n = 2}, "gone 2, gone 4");
+	store_end();
+}
+END_TEST
+
 START_TEST(merged)
 {
 	struct fw_change_query q = {.after_id = 4};
@@ -598,7 +642,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *every[] = {told_in_order, retracted, retracted_in_order, read_in_pages, merged,
+	const TTest *every[] = {told_in_order, retracted, retracted_in_order, read_in_pages, of_feeds_and_folders, merged,
 		readers_that_are_behind, loaded, versions_kept, no_versions_kept, copied_by_a_reader,
 		followed_while_others_write};
 	Suite *suite = suite_create("changes");

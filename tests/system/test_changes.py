@@ -10,7 +10,7 @@ import socket
 import subprocess
 import threading
 
-from http_server import free_port, http_server
+from http_server import free_port, http_server, metric
 from harness import Feedwheel, case, each_engine, equal, holds, origin, run, store_of, wait_for
 
 FEED = "https://a.example/feed"
@@ -282,6 +282,68 @@ def pages(base, engine):
             status, _, problem = d.request("GET", "/v1/changes?after=1")
             equal((status, problem["code"], problem["first"]), (410, "changes_pruned", int(place) + 1))
             equal(d.request("GET", "/v1/changes?after=%s" % place)[0], 200)
+
+
+@each_engine("by feed and folder: the command and HTTP list those changes, and a reader that got none can go on",
+             also=["sqlite"])
+def filtered(base, engine):
+    with store_of(engine, base) as url:
+        w = filled(base, url)
+        w.run("add", "-q", "--folder", "News/Tech", "https://b.example/feed")
+        w.run("add", "-q", "--folder", "Newsletters", "https://c.example/feed")
+        for feed in "2", "3":
+            push(w, ("f" + feed, "of feed " + feed, "x"), feed=feed)
+        last = changes(w)[-1]["id"]
+        equal(kinds(changes(w, "--folder", "News")), [("new", "f2")])
+        equal(kinds(changes(w, "--folder", "/News/Tech/", "--feed", "3")), [])
+        holds("--after %d)" % last in w.run("changes", "--folder", "Other").stderr, "after what it did not want")
+        with http_server(base, store=w.store) as d:
+            for query, of in (("folder=News", ["f2"]), ("folder=News%2FTech", ["f2"]), ("folder=Other", []),
+                              ("feed=2&feed=3", ["f2", "f3"]), ("feed=2&feed=3&folder=News", ["f2"])):
+                page = d.request("GET", "/v1/changes?after=3&" + query)[2]
+                equal([c["item"]["id"] for c in page["changes"]], of, query)
+                equal((page["next"], page["more"]), (str(last), False), query)
+            page = d.request("GET", "/v1/changes?after=0&limit=1&folder=News")[2]
+            equal((kinds(page["changes"]), page["more"]), ([("new", "f2")], True))
+            page = d.request("GET", "/v1/changes?folder=News&after=" + page["next"])[2]
+            equal((page["changes"], page["next"], page["more"]), ([], str(last), False))
+            w.run("remove", "-q", "3")
+            page = d.request("GET", "/v1/changes?folder=News&after=%d" % last)[2]
+            equal([c["type"] for c in page["changes"]], ["gone"]) # which folder it was in is not known any more
+
+
+@each_engine("over HTTP: wait= holds an empty response until a change is stored, or the time is over",
+             also=["sqlite"])
+def waiting(base, engine):
+    with store_of(engine, base) as url:
+        w = filled(base, url)
+        w.run("add", "-q", "--folder", "News", "https://b.example/feed")
+        with http_server(base, store=w.store) as d:
+            page = d.request("GET", "/v1/changes?after=3&wait=1ms")[2]
+            equal((page["changes"], page["next"], page["more"]), ([], "3", False))
+            equal(len(d.request("GET", "/v1/changes?after=0&wait=60s")[2]["changes"]), 3)
+            equal(d.request("HEAD", "/v1/changes?after=3&wait=60s")[0], 200)
+            for query in "wait=x", "wait=61s", "wait=-1s", "wait=":
+                status, _, problem = d.request("GET", "/v1/changes?" + query)
+                equal(status, 400, query)
+                holds("a time of up to 60s" in problem["detail"], problem)
+            got = []
+            reader = threading.Thread(target=lambda: got.append(
+                d.request("GET", "/v1/changes?after=3&folder=News&wait=60")[2]))
+            reader.start()
+            wait_for("the reader to wait", lambda: metric(d, "changes_waiting") == 1)
+            push(w, ("c", "of the other feed", "x"))
+            push(w, ("d", "in the folder", "x"), feed="2")
+            reader.join()
+            equal(kinds(got[0]["changes"]), [("new", "d")])
+            stopped = []
+            reader = threading.Thread(target=lambda: stopped.append(
+                d.request("GET", "/v1/changes?after=%s&wait=60s" % got[0]["next"])))
+            reader.start()
+            wait_for("the reader to wait", lambda: metric(d, "changes_waiting") == 1)
+            d.stop()
+            reader.join()
+            equal((stopped[0][0], stopped[0][2]["code"]), (503, "unavailable"), "at the stop it does not wait on")
 
 
 class Events:

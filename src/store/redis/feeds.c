@@ -143,7 +143,7 @@ static bool feed_matches(const struct redis_feed_list *l, const struct fw_feed *
 	const struct fw_feed_query *q = l->q;
 
 	return f->url.p && (q->status < 0 || (int)f->status == q->status) && (!q->failing || f->fail_n) &&
-		(!q->folder.p || store_folder_holds(q->folder, f->folder)) &&
+		(!q->folder.p || fw_path_is_within(f->folder, q->folder)) &&
 		(!l->match.p || fw_store_contains(f->url, l->match) || fw_store_contains(f->title, l->match) ||
 			fw_store_contains(f->user_title, l->match));
 }

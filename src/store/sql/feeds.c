@@ -116,7 +116,7 @@ static int feed_name_row(void *ctx, const struct sql_row *row)
 {
 	struct feed_listing *l = ctx;
 	struct fw_str folder = sql_str(row, 4);
-	bool good = !l->q->folder.p || store_folder_holds(l->q->folder, folder);
+	bool good = !l->q->folder.p || fw_path_is_within(folder, l->q->folder);
 
 	assert(l->pick_n < PAGE);
 	l->seen++;

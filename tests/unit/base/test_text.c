@@ -52,6 +52,19 @@ START_TEST(str_cuts_and_finds)
 }
 END_TEST
 
+START_TEST(paths)
+{
+	ck_assert(fw_str_eq(fw_path_trim(FW_STR("//News/Tech/")), FW_STR("News/Tech")));
+	ck_assert(!fw_path_trim(FW_STR("/")).len && !fw_path_trim(FW_STR_NONE).len);
+	ck_assert(fw_path_is_within(FW_STR("News"), FW_STR("News")));
+	ck_assert(fw_path_is_within(FW_STR("News/Tech"), FW_STR("News")));
+	ck_assert(!fw_path_is_within(FW_STR("Newsletters"), FW_STR("News")));
+	ck_assert(!fw_path_is_within(FW_STR("News"), FW_STR("News/Tech")) &&
+		!fw_path_is_within(FW_STR_NONE, FW_STR("a")));
+	ck_assert(fw_path_is_within(FW_STR_NONE, FW_STR("")) && !fw_path_is_within(FW_STR("News"), FW_STR("")));
+}
+END_TEST
+
 START_TEST(hex)
 {
 	unsigned char bytes[3] = {1, 1, 1};
@@ -371,6 +384,7 @@ int main(void)
 	TCase *t = tcase_create("text");
 
 	tcase_add_test(t, str_cuts_and_finds);
+	tcase_add_test(t, paths);
 	tcase_add_test(t, hex);
 	tcase_add_test(t, str_numbers);
 	tcase_add_test(t, str_copies);
