@@ -75,6 +75,41 @@ static int changes_add(void *ctx, const struct fw_change *ch)
 	return cli_out_failed(k->c) || k->rc;
 }
 
+/* With JSON the list says where to go on, as /v1/changes does: the number of its last change need not be the place. */
+static void changes_begin(struct changes *k)
+{
+	if (!cli_as_json(k->c) || cli_as_lines(k->c)) {
+		cli_list_begin(&k->list, k->c, NULL, 0);
+		return;
+	}
+	k->list = (struct cli_list){.c = k->c, .as_json = true};
+	fw_json_array(cli_json_object_begin(&k->list.json, k->c), "changes");
+}
+
+static void change_place_json(const struct changes *k, struct fw_json *j, const char *place)
+{
+	fw_json_cstr(j, "next", place);
+	fw_json_bool(j, "more", k->q.next_id < k->q.head_id);
+}
+
+/* place NULL: reading failed. */
+static void changes_finish(struct changes *k, const char *place)
+{
+	struct cli_list *l = &k->list;
+
+	if (l->as_lines && place) {
+		fw_json_object(cli_list_item(l), NULL);
+		change_place_json(k, &l->json.j, place);
+		fw_json_end(&l->json.j);
+		cli_list_item_end(l);
+	} else if (l->as_json && !l->as_lines) {
+		fw_json_end(&l->json.j);
+		if (place)
+			change_place_json(k, &l->json.j, place);
+		cli_json_object_end(&l->json, k->c);
+	}
+}
+
 /* All changes up to the last one. *place: where to go on. */
 static int changes_read_all(struct changes *k, char place[FW_CHANGE_PLACE_MAX])
 {
@@ -158,11 +193,11 @@ static int changes_run(struct cli *c)
 	rc = changes_options(&k);
 	if (rc)
 		return rc;
-	cli_list_begin(&k.list, c, NULL, 0);
+	changes_begin(&k);
 	rc = changes_read_all(&k, place);
 	if (!rc && cli_flag(c, "follow"))
 		rc = changes_follow(&k, place);
-	cli_list_end(&k.list);
+	changes_finish(&k, rc ? NULL : place);
 	if (!rc && !k.list.as_json && !c->out_errno)
 		cli_note(c, "%s(to go on: --after %s)", k.list.n ? "" : "no changes ", place);
 	return rc;
@@ -185,7 +220,8 @@ const struct cli_command cli_changes_command = {
 	.args = "",
 	.summary = "list what happened to entries: new, changed, gone",
 	.about = "Changes have rising numbers; each is listed once, in order. An entry's own number is that of its\n"
-		 "'new'. What 'changed' was is shown by 'read ENTRY --revisions'.\n",
+		 "'new'. What 'changed' was is shown by 'read ENTRY --revisions'.\n"
+		 "With JSON, 'next' is the number for --after that goes on from there.\n",
 	.examples = "  feedwheel changes --after 4711\n  feedwheel changes --follow --jsonl | while read -r change; do "
 		    "...\n",
 	.option = CHANGES_OPTION,

@@ -61,8 +61,7 @@ bool http_change_filter(struct request *r, struct change_filter *f, enum MHD_Res
 	return change_filter_types(r, f, ok);
 }
 
-bool change_filter_wants(
-	const struct change_filter *f, enum fw_change_kind kind, int64_t feed_id, struct fw_str folder)
+bool change_filter_wants(const struct change_filter *f, enum fw_change_kind kind, int64_t feed_id, struct fw_str folder)
 {
 	bool wants = !f->feed_n;
 

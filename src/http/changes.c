@@ -84,8 +84,8 @@ static bool change_page_wait(struct change_page *l, enum MHD_Result *ok)
 {
 	struct fw_str wait = http_param(l->p.r, "wait");
 
-	if (!wait.p || (fw_duration_parse(wait, FW_SECOND_MS, &l->wait_ms) && l->wait_ms >= 0 &&
-			       l->wait_ms <= WAIT_MAX_MS))
+	if (!wait.p ||
+		(fw_duration_parse(wait, FW_SECOND_MS, &l->wait_ms) && l->wait_ms >= 0 && l->wait_ms <= WAIT_MAX_MS))
 		return true;
 	*ok = http_param_wrong(l->p.r, "wait", "a time of up to 60s, such as 30s or 500ms");
 	return false;
@@ -127,10 +127,12 @@ static enum MHD_Result change_page_drop(struct change_page *l, enum MHD_Result o
 
 static enum MHD_Result change_page_behind(struct change_page *l)
 {
-	return change_page_drop(l,
-		http_problem_number(l->p.r, MHD_HTTP_GONE, "changes_pruned", "first", l->q.first_id,
-			"changes after this place were pruned (changes_retention_ms): read all entries anew from "
-			"after=0, or go on with the first change left"));
+	struct request *r = l->p.r;
+	enum MHD_Result ok = http_problem_number(r, MHD_HTTP_GONE, "changes_pruned", "first", l->q.first_id,
+		"changes after this place were pruned (changes_retention_ms): read all entries anew from "
+		"after=0, or go on with the first change left");
+
+	return change_page_drop(l, ok);
 }
 
 static enum MHD_Result change_page_read(struct change_page *l)

@@ -262,9 +262,11 @@ START_TEST(of_feeds_and_folders)
 		push(feed[i], i, 2); /* 5 to 8 */
 	some[0] = feed[3];
 	some[1] = feed[1];
-	reads((struct fw_change_query){.feed_ids = some, .feed_n = 2}, "new 2 v2, new 4 v2, changed 2 v2, changed 4 v2");
+	reads((struct fw_change_query){.feed_ids = some, .feed_n = 2},
+		"new 2 v2, new 4 v2, changed 2 v2, changed 4 v2");
 	reads((struct fw_change_query){.folder = FW_STR("/News/")}, "new 1 v2, new 2 v2, changed 1 v2, changed 2 v2");
-	reads((struct fw_change_query){.folder = FW_STR("News"), .feed_ids = some, .feed_n = 2}, "new 2 v2, changed 2 v2");
+	reads((struct fw_change_query){.folder = FW_STR("News"), .feed_ids = some, .feed_n = 2},
+		"new 2 v2, changed 2 v2");
 	reads((struct fw_change_query){.folder = FW_STR("News"), .feed_id = feed[0]}, "new 1 v2, changed 1 v2");
 	s = read_from(&q);
 	ck_assert(!s.n && q.next_id == 8); /* it goes on after what it did not want */
@@ -642,8 +644,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *every[] = {told_in_order, retracted, retracted_in_order, read_in_pages, of_feeds_and_folders, merged,
-		readers_that_are_behind, loaded, versions_kept, no_versions_kept, copied_by_a_reader,
+	const TTest *every[] = {told_in_order, retracted, retracted_in_order, read_in_pages, of_feeds_and_folders,
+		merged, readers_that_are_behind, loaded, versions_kept, no_versions_kept, copied_by_a_reader,
 		followed_while_others_write};
 	Suite *suite = suite_create("changes");
 	TCase *c = tcase_create("changes");

@@ -25,8 +25,15 @@ def push(w, *items, feed="1"):
     w.run("push", feed, "-", stdin=document(*items))
 
 
+def changes_and_place(w, *options):
+    """The changes, and the last line: where to go on. --json says the same."""
+    *lines, place = [json.loads(line) for line in w.run("changes", "--jsonl", *options).stdout.splitlines()]
+    equal(w.json("changes", *options), {"changes": lines, **place})
+    return lines, place
+
+
 def changes(w, *options):
-    return [json.loads(line) for line in w.run("changes", "--jsonl", *options).stdout.splitlines()]
+    return changes_and_place(w, *options)[0]
 
 
 def kinds(listed):
@@ -192,6 +199,7 @@ def follow(base):
         equal(lines[0]["type"], "new")
         holds(lines[0]["item"]["id"].startswith("f"), lines)
         equal(p.wait(60), 0)
+    equal(lines[1]["next"], str(lines[0]["id"])) # the process has ended: it says where to go on
 
 
 @case("wrong numbers and options are named")
@@ -297,6 +305,14 @@ def filtered(base, engine):
         equal(kinds(changes(w, "--folder", "News")), [("new", "f2")])
         equal(kinds(changes(w, "--folder", "/News/Tech/", "--feed", "3")), [])
         holds("--after %d)" % last in w.run("changes", "--folder", "Other").stderr, "after what it did not want")
+        for options in ("--folder", "Other"), ("--feed", "3", "--after", str(last)):
+            equal(changes_and_place(w, *options), ([], {"next": str(last), "more": False}))
+        place, seen = {"next": "0", "more": True}, []
+        while place["more"]:
+            listed, place = changes_and_place(w, "--limit", "1", "--folder", "News", "--after", place["next"])
+            holds(len(listed) <= 1, listed)
+            seen += listed
+        equal((kinds(seen), place["next"]), ([("new", "f2")], str(last)))
         with http_server(base, store=w.store) as d:
             for query, of in (("folder=News", ["f2"]), ("folder=News%2FTech", ["f2"]), ("folder=Other", []),
                               ("feed=2&feed=3", ["f2", "f3"]), ("feed=2&feed=3&folder=News", ["f2"])):

@@ -128,7 +128,9 @@ def collected(j, base, o):
     entry = str(entries["items"][0]["_store"]["entry"])
     equal(j("read", entry), entries["items"][0])
     equal([(v["revision"], v["item"]) for v in j("read", entry, "--revisions")], [(1, entries["items"][0])])
-    changes = j.both("changes", "--content")
+    listed = j("changes", "--content")
+    *changes, place = j.lines("changes", "--content")
+    equal({"changes": changes, **place}, listed)
     equal([c["item"] for c in changes], sorted(entries["items"], key=lambda i: i["_store"]["entry"]))
     equal({c["type"] for c in changes}, {"new"})
     equal(j.w.run("changes", "--follow", "--json", code=2).stdout, "")
@@ -290,7 +292,7 @@ def failures(base):
     # an empty list is printed as a list
     equal(w.json("entries")["items"], [])
     equal(w.json("events"), [])
-    equal(w.json("changes"), [])
+    equal(w.json("changes"), {"changes": [], "next": "0", "more": False})
     equal(w.run("events", "--jsonl").stdout, "")
 
 
