@@ -652,6 +652,7 @@ struct fw_load {
  */
 typedef int fw_feed_cb(void *ctx, const struct fw_feed *feed);
 typedef int fw_entry_cb(void *ctx, const struct fw_entry_row *row);
+typedef int fw_entry_count_cb(void *ctx, int64_t feed_id, int64_t n);
 typedef int fw_change_cb(void *ctx, const struct fw_change *change);
 /* cut: content and summary were not kept, because they exceeded revision_max_bytes. */
 typedef int fw_revision_cb(void *ctx, const struct fw_entry_row *row, bool cut);
@@ -799,6 +800,12 @@ FW_API FW_MUST_CHECK int fw_store_control_get(
 /* A cursor by id misses no entry: none appears below an id that was shown. */
 FW_API FW_MUST_CHECK int fw_store_entry_list(
 	struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
+/*
+ * How many entries, by feed, were stored since then (0: all). A feed may be called several times: its
+ * numbers add up. The database counts; Redis lists the entries.
+ */
+FW_API FW_MUST_CHECK int fw_store_entry_counts(
+	struct fw_store *st, int64_t since_ms, fw_entry_count_cb *cb, void *ctx, struct fw_err *err);
 /*
  * The log of changes, by number. FW_EGONE: pruned beyond the reader; the text and first_id name the
  * first number left. The callback's entry is borrowed like the change.

@@ -23,7 +23,7 @@ struct fw_folders {
 
 /*
  * Read all folders; a folder above one that has feeds is one too. Memory comes from the arena.
- * Reads all feeds, and the entries since then.
+ * Reads all feeds; the store counts the entries since then.
  */
 FW_MUST_CHECK int fw_folders_read(
 	struct fw_store *st, struct fw_arena *a, int64_t new_since_ms, struct fw_folders *out, struct fw_err *err);

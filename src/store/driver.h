@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The contract of a storage driver: 31 functions (slots). Callers use the front (store.c), which
+ * The contract of a storage driver: 32 functions (slots). Callers use the front (store.c), which
  * checks arguments, words errors and adds what is the same on every engine.
  *
  * The schedule
@@ -325,6 +325,9 @@ struct store_entry_query {
 };
 typedef int store_entry_list_fn(
 	struct store *st, const struct store_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
+/* As fw_store_entry_counts(). NULL: the front lists the entries. */
+typedef int store_entry_counts_fn(
+	struct store *st, int64_t since_ms, fw_entry_count_cb *cb, void *ctx, struct fw_err *err);
 /*
  * Changes with after_id < id <= head_id, by id, without entries and without those of kind new.
  */
@@ -393,6 +396,7 @@ struct store_driver {
 	store_feed_set_fn *feed_set;
 	store_feed_drop_fn *feed_drop;
 	store_entry_list_fn *entry_list;
+	store_entry_counts_fn *entry_counts;
 	store_change_list_fn *change_list;
 	store_revision_list_fn *revision_list;
 	store_key_list_fn *key_list;

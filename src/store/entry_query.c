@@ -302,3 +302,27 @@ int fw_store_entry_list(
 	fw_arena_finish(&p.a);
 	return rc;
 }
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+struct entry_counting {
+	fw_entry_count_cb *cb;
+	void *ctx;
+};
+
+static int entry_count_one(void *ctx, const struct fw_entry_row *e)
+{
+	const struct entry_counting *c = ctx;
+
+	return c->cb(c->ctx, e->feed_id, 1);
+}
+
+int fw_store_entry_counts(struct fw_store *st, int64_t since_ms, fw_entry_count_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct entry_counting c = {cb, ctx};
+
+	if (store_of(st)->driver->entry_counts)
+		return STORE_CALL(st, entry_counts, since_ms, cb, ctx, STORE_ERR(err));
+	return fw_store_entry_list(
+		st, &(struct fw_entry_query){.since_ms = since_ms, .oldest_first = true}, entry_count_one, &c, err);
+}

@@ -363,6 +363,56 @@ static int64_t unindexed(struct store *st)
 }
 
 /* More entries than a page has, in each order, also by words. */
+static int count_add(void *ctx, int64_t feed_id, int64_t n)
+{
+	int64_t *of = ctx;
+
+	ck_assert(feed_id > 0 && feed_id < 4 && n > 0);
+	of[feed_id] += n;
+	return 0;
+}
+
+static int count_stop(void *ctx, int64_t feed_id, int64_t n)
+{
+	(void)ctx;
+	(void)feed_id;
+	(void)n;
+	return 7;
+}
+
+START_TEST(counted)
+{
+	char name[40];
+	struct fw_store *front;
+	struct fw_entry_row e[3];
+	int64_t of[4] = {0}, a, b, now_ms;
+
+	ck_assert(fw_snprintf(name, sizeof(name), "counted%d", (int)getpid()));
+	OK(fw_store_open(
+		&(struct fw_store_config){.url = scratch_url(_i, name), .flags = FW_STORE_CREATE}, &front, &err));
+	OK(fw_store_entry_counts(front, 0, count_add, of, &err));
+	a = subscribe(front, "https://a.example/", NOW);
+	b = subscribe(front, "https://b.example/", NOW);
+	ck_assert(a > 0 && a < 4 && b > 0 && b < 4);
+	for (int i = 0; i < 3; i++)
+		e[i] = entry(i, 1, "title", "x");
+	for (int i = 0; i < 2; i++) {
+		struct fw_outcome o = push(i ? b : a, e, i ? 1 : 3);
+
+		OK(fw_store_push(front, &o, 1, &err));
+	}
+	OK(fw_store_entry_counts(front, 0, count_add, of, &err));
+	ck_assert(of[a] == 3 && of[b] == 1);
+	OK(fw_store_clock(front, &now_ms, &err));
+	OK(fw_store_entry_counts(front, now_ms - FW_HOUR_MS, count_add, of, &err));
+	ck_assert(of[a] == 6 && of[b] == 2);
+	OK(fw_store_entry_counts(front, now_ms + FW_HOUR_MS, count_add, of, &err));
+	ck_assert(of[a] == 6 && of[b] == 2);
+	ck_assert_int_eq(fw_store_entry_counts(front, 0, count_stop, NULL, &err), 7);
+	fw_store_close(front);
+}
+END_TEST
+
 START_TEST(long_lists)
 {
 	enum { N = 45000 };
@@ -1013,9 +1063,9 @@ END_TEST
 int main(void)
 {
 	TCase *t = cases("every driver", setup, teardown, 120);
-	const TTest *const every[] = {stored_once, every_member, many_feeds, listed_any_way, long_lists, searched,
-		searched_in_any_script, letters_folded, indexed_in_linear_time, any_bytes, segments_merged, pruned,
-		loaded, dropped_and_loaded_again, merged, pushed_at_once, waited, faults_found, read_only};
+	const TTest *const every[] = {stored_once, every_member, many_feeds, listed_any_way, counted, long_lists,
+		searched, searched_in_any_script, letters_folded, indexed_in_linear_time, any_bytes, segments_merged,
+		pruned, loaded, dropped_and_loaded_again, merged, pushed_at_once, waited, faults_found, read_only};
 
 	stores_begin();
 	cases_add(t, every, FW_N(every), under_test_n);

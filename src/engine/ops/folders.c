@@ -81,15 +81,15 @@ static int folder_feed_compare(const void *a, const void *b)
 	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
 }
 
-static int folder_entry(void *ctx, const struct fw_entry_row *e)
+static int folder_count(void *ctx, int64_t feed_id, int64_t n)
 {
 	struct folder_reader *r = ctx;
-	struct folder_of_feed key = {.feed_id = e->feed_id}, *of = NULL;
+	struct folder_of_feed key = {.feed_id = feed_id}, *of = NULL;
 
 	if (r->of.len)
 		of = bsearch(&key, r->of.p, r->of.len / sizeof(key), sizeof(key), folder_feed_compare);
 	if (of)
-		of->folder->new_n++;
+		of->folder->new_n += n;
 	return 0;
 }
 
@@ -154,8 +154,7 @@ int fw_folders_read(
 	fw_map_init(&r.map, 0);
 	rc = fw_store_feed_list(st, &(struct fw_feed_query){.status = -1}, folder_feed, &r, err);
 	if (!rc && !r.of.rc)
-		rc = fw_store_entry_list(st, &(struct fw_entry_query){.since_ms = new_since_ms, .oldest_first = true},
-			folder_entry, &r, err);
+		rc = fw_store_entry_counts(st, new_since_ms, folder_count, &r, err);
 	if (r.failed || r.of.rc || (!rc && !folders_collect(&r, out)))
 		rc = fw_no_memory(err);
 	fw_map_finish(&r.map);

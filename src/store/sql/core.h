@@ -27,6 +27,7 @@ store_load_fn sql_load;
 store_key_list_fn sql_key_list;
 /* entry_list.c, visits.c */
 store_entry_list_fn sql_entry_list;
+store_entry_counts_fn sql_entry_counts;
 store_visit_list_fn sql_visit_list;
 /* changes.c */
 store_change_list_fn sql_change_list;
@@ -45,15 +46,15 @@ store_record_list_fn sql_record_list;
 store_record_remove_fn sql_record_remove;
 
 /* The core's slots, for a driver's table. The driver adds open, close, inspect and wait. */
-#define SQL_SLOTS                                                                                                     \
-	.clock = sql_clock, .stats = sql_stats, .prune = sql_prune, .heartbeat = sql_heartbeat,                       \
-	.release = sql_release, .due = sql_due, .commit = sql_commit, .load = sql_load, .feed_list = sql_feed_list,   \
-	.feed_set = sql_feed_set, .feed_drop = sql_feed_drop, .entry_list = sql_entry_list, .key_list = sql_key_list, \
-	.change_list = sql_change_list, .revision_list = sql_revision_list, .visit_list = sql_visit_list,             \
-	.event_put = sql_event_put, .event_list = sql_event_list, .event_remove = sql_event_remove,                   \
-	.match_put = sql_match_put, .match_list = sql_match_list, .match_remove = sql_match_remove,                   \
-	.match_summary = sql_match_summary, .record_put = sql_record_put, .record_list = sql_record_list,             \
-	.record_remove = sql_record_remove
+#define SQL_SLOTS                                                                                                   \
+	.clock = sql_clock, .stats = sql_stats, .prune = sql_prune, .heartbeat = sql_heartbeat,                     \
+	.release = sql_release, .due = sql_due, .commit = sql_commit, .load = sql_load, .feed_list = sql_feed_list, \
+	.feed_set = sql_feed_set, .feed_drop = sql_feed_drop, .entry_list = sql_entry_list,                         \
+	.entry_counts = sql_entry_counts, .key_list = sql_key_list, .change_list = sql_change_list,                 \
+	.revision_list = sql_revision_list, .visit_list = sql_visit_list, .event_put = sql_event_put,               \
+	.event_list = sql_event_list, .event_remove = sql_event_remove, .match_put = sql_match_put,                 \
+	.match_list = sql_match_list, .match_remove = sql_match_remove, .match_summary = sql_match_summary,         \
+	.record_put = sql_record_put, .record_list = sql_record_list, .record_remove = sql_record_remove
 
 /* check.c */
 struct sql_check {

@@ -337,3 +337,40 @@ int sql_entry_list(struct store *st, const struct store_entry_query *q, fw_entry
 	sql_candidates_finish(&l.c);
 	return rc;
 }
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+struct count_rows {
+	fw_entry_count_cb *cb;
+	void *ctx;
+};
+
+static int entry_count_row(void *ctx, const struct sql_row *row)
+{
+	const struct count_rows *c = ctx;
+
+	return c->cb(c->ctx, sql_int(row, 0), sql_int(row, 1));
+}
+
+/*
+ * Ids rise with seen_ms, but for the slack. So above `sure_id` the index on feeds alone gives the
+ * numbers, without the rows; only those between are read. The + keeps SQLite from that index there.
+ */
+int sql_entry_counts(struct store *st, int64_t since_ms, fw_entry_count_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct sql *s = sql_of(st);
+	struct count_rows c = {cb, ctx};
+	int64_t first_id = 0, sure_id = 0;
+	int rc = since_ms ? sql_entry_id_seen_before(s, since_ms - SQL_SEEN_SLACK_MS, &first_id, err) : 0;
+
+	if (!rc && since_ms)
+		rc = sql_entry_id_seen_before(s, since_ms + SQL_SEEN_SLACK_MS, &sure_id, err);
+	if (!rc && first_id < sure_id)
+		rc = sql_query(s,
+			"SELECT +feed_id, count(*) FROM entries WHERE id > ?1 AND id <= ?2 AND seen_ms >= ?3"
+			" GROUP BY +feed_id",
+			SQL_V(SQL_INT(first_id), SQL_INT(sure_id), SQL_INT(since_ms)), entry_count_row, &c, err);
+	return rc ? rc :
+		    sql_query(s, "SELECT feed_id, count(*) FROM entries WHERE id > ?1 GROUP BY feed_id",
+			    SQL_V(SQL_INT(sure_id)), entry_count_row, &c, err);
+}
