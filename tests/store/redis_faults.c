@@ -986,6 +986,77 @@ START_TEST(cluster_faults) /* a node is killed meanwhile; functions are lost; ha
 }
 END_TEST
 
+struct gone_seen {
+	int64_t last_id;
+	size_t gone_n;
+};
+
+static int gone_count(void *ctx, const struct fw_change *c)
+{
+	struct gone_seen *s = ctx;
+
+	ck_assert_int_gt(c->id, s->last_id);
+	ck_assert_int_eq(c->kind, FW_CHANGE_GONE);
+	s->last_id = c->id;
+	s->gone_n++;
+	return 0;
+}
+
+START_TEST(cluster_retractions) /* a node is killed meanwhile; each entry is gone once, and stays away */
+{
+	static struct fw_outcome o[FEEDS];
+	static struct fw_feed f[FEEDS];
+	static struct fw_entry_row e[FEEDS];
+	static struct fw_entry_key key[FEEDS];
+	struct gone_seen seen = {0};
+	struct store_lease *l;
+	struct store *st;
+	int64_t id[FEEDS];
+	int rc;
+
+	cluster_up();
+	st = open_at(url, FW_STORE_CREATE);
+	l = drv_join(st, "w", LONG_MS);
+	spread_work(st, l, id, o, f, e);
+	DONE(drv_commit(st, l->id, o, FEEDS));
+	ck_assert_int_eq(drv_entries(st, 0), FEEDS);
+	for (int i = 0; i < FEEDS; i++) {
+		memcpy(key[i].key, e[i].key, sizeof(key[i].key));
+		f[i].last_visit_ms = o[i].visit.at_ms = o[i].was_due_ms = NOW + 1;
+		f[i].due_at_ms = NOW + 2;
+		o[i].entry_n = 0;
+		o[i].retracted = &key[i];
+		o[i].retracted_n = 1;
+	}
+	redis_end(node[2].pid, SIGKILL);
+	node[2].pid = 0;
+	rc = drv_commit(st, l->id, o, FEEDS);
+	ck_assert_msg(rc == FW_EIO || rc == FW_EAGAIN, "%d %s", rc, drv_err.text);
+	st->driver->close(st);
+	node_up(&node[2]);
+	cluster_is("cluster_state:ok");
+	st = open_at(url, 0);
+	for (int again = 0; again < 2; again++) {
+		DONE(drv_commit(st, l->id, o, FEEDS));
+		for (int i = 0; i < FEEDS; i++)
+			ck_assert_int_eq(o[i].rc, 0);
+	}
+	for (int i = 0; i < FEEDS; i++) { /* the feeds have the entries again */
+		f[i].last_visit_ms = o[i].visit.at_ms = o[i].was_due_ms = NOW + 2;
+		f[i].due_at_ms = NOW + 3;
+		o[i].entry_n = 1;
+		o[i].retracted_n = 0;
+	}
+	DONE(drv_commit(st, l->id, o, FEEDS));
+	ck_assert_int_eq(drv_entries(st, 0), 0);
+	DONE(fw_store_change_list((struct fw_store *)st, &(struct fw_change_query){0}, gone_count, &seen, &drv_err));
+	ck_assert_uint_eq(seen.gone_n, FEEDS);
+	drv_leave(st, l);
+	drv_end(st);
+	cluster_down();
+}
+END_TEST
+
 /* ---- TLS ------------------------------------------------------------------------------------- */
 
 START_TEST(over_tls)
@@ -1039,7 +1110,7 @@ int main(void)
 		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script, silent_server,
 		answers_of_others, disk_full, commit_that_comes_again, padded_numbers, numbers_of_the_dead,
 		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
-		cluster_store_on_one_server, cluster_faults, over_tls};
+		cluster_store_on_one_server, cluster_faults, cluster_retractions, over_tls};
 	TCase *t;
 
 	server_needed(&server_redis);
