@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -538,6 +539,39 @@ def two(base, engine):
         second.stop() # its attempt is cancelled
         wait_for("the deliveries", lambda: is_done(w, "sec"))
         once_each(r, "/sec", entries(w))
+        first.stop()
+
+
+@case("a sender is stopped beyond its lease: another one takes over; the first one, continued, repeats nothing",
+      needs="redis") # where a stopped process holds no lock
+def stopped(base):
+    with store_of("redis", base) as url, Receiver() as r:
+        w = filled(Feedwheel(base, store=url), 900)
+        a, b = (HttpServer(os.path.join(base, n), store=url) for n in "ab")
+        add(w, r, "sec")
+        r.silent("/sec")
+        replay(w, "sec")
+        wait_for("a message", lambda: r.at("/sec"))
+        first, second = (a, b) if metric(a, "orders_leads") else (b, a)
+        equal((metric(first, "orders_leads"), metric(second, "orders_leads")), (1, 0))
+        os.killpg(first.process.pid, signal.SIGSTOP)
+        r.answer("/sec", lambda h: h.respond(204))
+        wait_for("the other one to deliver", lambda: is_done(w, "sec"), 120) # the lease is a minute
+        equal(metric(second, "orders_leads"), 1)
+        equal(r.at("/sec")[0].id, r.at("/sec")[1].id, "it begins with the message that was not answered")
+        once_each(r, "/sec", entries(w))
+        w.run("push", "1", "-", stdin=items(900, 50))
+        wait_for("what came meanwhile", lambda: is_done(w, "sec") and len(set(r.got("/sec"))) == 950)
+        os.killpg(first.process.pid, signal.SIGCONT)
+        wait_for("it to notice", lambda: metric(first, "orders_leads") == 0)
+        w.run("push", "1", "-", stdin=items(950, 50))
+        wait_for("what came then", lambda: is_done(w, "sec") and len(set(r.got("/sec"))) == 1000)
+        second.stop()
+        w.run("push", "1", "-", stdin=items(1000, 50))
+        wait_for("the first one to lead again", lambda: is_done(w, "sec") and len(set(r.got("/sec"))) == 1050)
+        equal(metric(first, "orders_leads"), 1)
+        once_each(r, "/sec", entries(w))
+        equal(len(r.at("/sec")), 1 + len({m.id for m in r.at("/sec")}), "one message came twice")
         first.stop()
 
 
