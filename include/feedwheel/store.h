@@ -473,9 +473,9 @@ struct fw_change {
 
 /*
  * Changes with numbers above after_id, up to the last one at the start of the call. A reader goes
- * on with next_id, also if nothing was shown. Old changes are pruned: a reader that is behind misses
- * some. A first read, after_id 0, is not behind. If it takes several calls, it sets base_id to head_id of the
- * first one, because changes before that are no news to it.
+ * on with next_id, also if nothing was shown. Old changes are pruned: a reader that is behind
+ * misses some. A first read, after_id 0, is not behind. If it takes several calls, it sets base_id
+ * to head_id of the first one, because changes before that are no news to it.
  */
 struct fw_change_query {
 	int64_t after_id, base_id;
@@ -683,6 +683,8 @@ FW_API FW_MUST_CHECK int fw_store_open(const struct fw_store_config *cfg, struct
 FW_API void fw_store_close(struct fw_store *st);
 /* The name of the driver: "sqlite". Static. */
 FW_API const char *fw_store_name(const struct fw_store *st);
+/* Does it have a search index? Without one (Redis) a search reads entries until enough match. */
+FW_API bool fw_store_has_index(const struct fw_store *st);
 /* The name of the i-th driver of this build; NULL: no more. */
 FW_API const char *fw_store_driver_at(size_t i);
 /* The name of the i-th driver that is not in this build; NULL: no more. */
@@ -801,8 +803,8 @@ FW_API FW_MUST_CHECK int fw_store_control_get(
 FW_API FW_MUST_CHECK int fw_store_entry_list(
 	struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
 /*
- * How many entries, by feed, were stored since then (0: all). A feed may be called several times: its
- * numbers add up. The database counts; Redis lists the entries.
+ * How many entries, by feed, were stored since then (0: all). A feed may be called several times:
+ * its numbers add up. The database counts; Redis lists the entries.
  */
 FW_API FW_MUST_CHECK int fw_store_entry_counts(
 	struct fw_store *st, int64_t since_ms, fw_entry_count_cb *cb, void *ctx, struct fw_err *err);

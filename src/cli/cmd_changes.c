@@ -75,7 +75,10 @@ static int changes_add(void *ctx, const struct fw_change *ch)
 	return cli_out_failed(k->c) || k->rc;
 }
 
-/* With JSON the list says where to go on, as /v1/changes does: the number of its last change need not be the place. */
+/*
+ * With JSON the list says where to go on, as /v1/changes does: the number of its last change need
+ * not be the place.
+ */
 static void changes_begin(struct changes *k)
 {
 	if (!cli_as_json(k->c) || cli_as_lines(k->c)) {

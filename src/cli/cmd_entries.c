@@ -269,6 +269,18 @@ static void entries_note_incomplete(const struct entries *e)
 			cli_count(n, e->unindexed_n, "entry is", "entries are"));
 }
 
+/* Before a search that may take long: say so. */
+static void entries_note_slow(struct cli *c, const struct fw_entry_query *q)
+{
+	char n[FW_RFC3339_MAX];
+	struct fw_store_stats s;
+	struct fw_err err;
+
+	if (q->search.p && !fw_store_has_index(c->store) && fw_store_stats(c->store, &s, &err) == 0)
+		cli_note(c, "this store has no index: up to %s read",
+			cli_count(n, s.entry_n, "entry is", "entries are"));
+}
+
 static int entries_run(struct cli *c)
 {
 	struct entries e = {
@@ -281,6 +293,7 @@ static int entries_run(struct cli *c)
 	if (rc)
 		return rc;
 	q.unindexed_n = &e.unindexed_n;
+	entries_note_slow(c, &q);
 	if (cli_value(c, "format")) {
 		rc = cli_entries_feed(c, &q);
 		entries_note_incomplete(&e);

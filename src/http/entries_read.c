@@ -238,6 +238,8 @@ enum MHD_Result http_entry_list(struct request *r)
 	}
 	if (!l.ndjson)
 		entry_list_head(&l);
+	if (l.q.search.p && !fw_store_has_index(r->store))
+		l.p.note = "this store has no index: entries are read until enough match";
 	rc = fw_store_entry_list(r->store, &l.q, entry_list_add, &l, &err);
 	if (rc == FW_EINVAL && l.q.search.p) { /* with the place in the query */
 		ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "invalid q: %s", err.text);
@@ -250,6 +252,8 @@ enum MHD_Result http_entry_list(struct request *r)
 	if (!l.ndjson) {
 		fw_json_end(&l.p.j);
 		fw_incomplete_json(&l.p.j, l.p.unindexed_n);
+		if (l.p.note)
+			fw_json_cstr(&l.p.j, "note", l.p.note);
 		fw_json_cstr(&l.p.j, "next_url", list_page_next(&l.p));
 		fw_json_end(&l.p.j);
 	}

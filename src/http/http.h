@@ -342,6 +342,7 @@ struct list_page {
 	char cursor[64];     /* of the next page, or of new rows; "": none */
 	int64_t last_ms;     /* Unix time of the newest change in the page; 0: unknown */
 	int64_t unindexed_n; /* entries that the search did not see */
+	const char *note;    /* of the search; NULL: none */
 	struct fw_arena arena;
 };
 #define PAGE_BYTES ((size_t)8 << 20) /* a page ends at this size, whatever its limit */

@@ -223,6 +223,8 @@ static bool list_page_headers_add(struct MHD_Response *m, const struct list_page
 		(void)fw_snprintf(n, sizeof(n), "%lld", (long long)p->unindexed_n);
 		ok = ok && MHD_add_response_header(m, "Feedwheel-Unindexed", n);
 	}
+	if (p->note)
+		ok = ok && MHD_add_response_header(m, "Feedwheel-Note", p->note);
 	fw_buf_finish(&link);
 	return ok;
 }

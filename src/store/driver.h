@@ -380,6 +380,7 @@ typedef int store_record_remove_fn(
 struct store_driver {
 	const char *name;           /* "sqlite" */
 	const char *const *schemes; /* NULL-ended */
+	bool no_index;              /* a search reads entries */
 	store_open_fn *open;
 	store_close_fn *close;
 	store_clock_fn *clock;

@@ -216,6 +216,11 @@ const char *fw_store_name(const struct fw_store *st)
 	return ((const struct store *)st)->driver->name;
 }
 
+bool fw_store_has_index(const struct fw_store *st)
+{
+	return !((const struct store *)st)->driver->no_index;
+}
+
 int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
 {
 	return STORE_CALL(st, clock, now_ms, STORE_ERR(err));

@@ -449,6 +449,9 @@ def unindexed(base, engine):
         equal((output.get("incomplete"), output.get("unindexed_entries")),
               (None, None) if engine == "redis" else (True, 3000))
         equal((found, "incomplete" in r.stderr), (3000, False) if engine == "redis" else (0, True), r.stderr)
+        slow = "this store has no index: up to 3,000 entries are read"
+        equal(slow in r.stderr, engine == "redis", r.stderr)
+        holds(slow not in w.run("entries", "--limit", "1").stderr, "without a search nothing is said")
         output = w.run("entries", "--search", "needle").stderr
         holds(engine == "redis" or "3,000 entries are not indexed yet" in output, output)
         held = None
@@ -481,6 +484,8 @@ def unindexed(base, engine):
                     unindexed = response.get("unindexed_entries")
                     want = (None, False) if unindexed is None else (str(unindexed), True)
                     equal((got["Feedwheel-Unindexed"], response.get("incomplete", False)), want)
+                    note = "this store has no index: entries are read until enough match"
+                    equal({got["Feedwheel-Note"], response.get("note")}, {note if engine == "redis" else None})
                     if "incomplete" in response:
                         return False
                     items += len(response["items"])

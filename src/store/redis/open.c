@@ -751,6 +751,7 @@ static const char *const redis_schemes[] = {FW_STORE_REDIS_SCHEMES};
 const struct store_driver store_redis = {
 	.name = "redis",
 	.schemes = redis_schemes,
+	.no_index = true,
 	.open = rs_open,
 	.close = rs_close,
 	.clock = rs_clock,
