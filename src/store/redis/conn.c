@@ -14,11 +14,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <hiredis/read.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
@@ -28,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "store/dial.h"
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
@@ -110,99 +107,44 @@ static void reply_on_free(void *reply)
 static int conn_broke(struct rs_conn *c, struct fw_err *err, const char *what)
 {
 	c->broken = true;
-	return fw_err_set(
-		err, FW_EIO, "%s: %s: is the server running, and is it reachable from this machine?", c->where, what);
+	return store_dial_broke(c->where, what, err);
+}
+
+static struct store_dial conn_dial(const struct rs_conn *c, int64_t deadline_ms)
+{
+	return (struct store_dial){.where = c->where,
+		.remedy = ", or raise connect_timeout_ms and timeout_ms",
+		.deadline_ms = deadline_ms,
+		.refuses = c->target->refuses,
+		.ctx = c->target->refuses_ctx};
 }
 
 /* 0: ready. FW_EIO: the deadline passed. */
 static int conn_wait(struct rs_conn *c, short events, int64_t deadline_ms, const char *what, struct fw_err *err)
 {
-	for (;;) {
-		struct pollfd p = {.fd = c->fd, .events = events};
-		int64_t left = deadline_ms - fw_mono_ms();
-		int n = poll(&p, 1, (int)FW_MAX(left, 0));
+	struct store_dial d = conn_dial(c, deadline_ms);
+	int rc = store_dial_wait(&d, c->fd, events, what, err);
 
-		if (n > 0)
-			return 0;
-		if (n < 0 && errno != EINTR)
-			return conn_broke(c, err, strerror(errno));
-		if (n == 0) {
-			c->broken = true;
-			return fw_err_set(err, FW_EIO,
-				"%s: no answer in time (%s): check the server's load, or raise connect_timeout_ms and "
-				"timeout_ms",
-				c->where, what);
-		}
-	}
-}
-
-static int socket_connect(
-	struct rs_conn *c, const struct sockaddr *sa, socklen_t len, int64_t deadline_ms, struct fw_err *err)
-{
-	const struct rs_target *t = c->target;
-	const char *why = t->refuses && sa->sa_family != AF_UNIX ? t->refuses(t->refuses_ctx, sa) : NULL;
-	int on = 1, code = 0;
-	socklen_t code_len = sizeof(code);
-
-	if (why) {
-		c->broken = true;
-		return fw_err_set(err, FW_EINVAL,
-			"%s: its address is forbidden (%s): see allow_networks and deny_networks", c->where, why);
-	}
-
-	c->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (c->fd < 0)
-		return conn_broke(c, err, strerror(errno));
-	if (sa->sa_family != AF_UNIX) {
-		int idle = 30, interval = 10, tries = 3;
-
-		setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-		setsockopt(c->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-		setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-		setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-		setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
-	}
-	if (connect(c->fd, sa, len) == 0)
-		return 0;
-	if (errno != EINPROGRESS)
-		return conn_broke(c, err, strerror(errno));
-	if (conn_wait(c, POLLOUT, deadline_ms, "connecting", err))
-		return err->rc;
-	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &code, &code_len) || code)
-		return conn_broke(c, err, strerror(code));
-	return 0;
+	c->broken = c->broken || rc;
+	return rc;
 }
 
 static int unix_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *err)
 {
+	struct store_dial d = conn_dial(c, deadline_ms);
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 
 	if (!fw_str_copy(sa.sun_path, sizeof(sa.sun_path), c->target->path))
 		return fw_err_set(err, FW_EINVAL, "%s: the socket path is longer than %zu bytes", c->where,
 			sizeof(sa.sun_path) - 1);
-	return socket_connect(c, (struct sockaddr *)&sa, sizeof(sa), deadline_ms, err);
+	return store_dial_address(&d, (struct sockaddr *)&sa, sizeof(sa), &c->fd, err);
 }
 
 static int tcp_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *err)
 {
-	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list = NULL;
-	char port[16];
-	int rc;
+	struct store_dial d = conn_dial(c, deadline_ms);
 
-	if (!fw_snprintf(port, sizeof(port), "%d", c->port))
-		return fw_err_set(err, FW_EINVAL, "%s: invalid port", c->where);
-	rc = getaddrinfo(c->host, port, &hints, &list);
-	if (rc)
-		return fw_err_set(err, FW_EIO, "%s: %s: check the host name", c->where, gai_strerror(rc));
-	rc = FW_EIO;
-	for (const struct addrinfo *ai = list; ai && rc; ai = ai->ai_next) {
-		if (c->fd >= 0)
-			close(c->fd);
-		rc = socket_connect(c, ai->ai_addr, ai->ai_addrlen, deadline_ms, err);
-	}
-	freeaddrinfo(list);
-	c->broken = rc != 0;
-	return rc;
+	return store_dial_host(&d, c->host, c->port, &c->fd, err);
 }
 
 static int tls_error(struct rs_conn *c, const char *what, struct fw_err *err)
