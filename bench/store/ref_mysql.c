@@ -19,7 +19,7 @@ static MYSQL *db_open(const char *url)
 	struct fw_err err;
 
 	fw_arena_init(&a, 0);
-	if (fw_dsn_split(&a, url, &d, &err))
+	if (fw_dsn_split(&a, FW_DSN_STORE, url, &d, &err))
 		die_of("the server's URL", &err);
 	if (!db ||
 		!mysql_real_connect(
@@ -182,7 +182,7 @@ static double ref_scan(const char *url, int64_t n)
 	MYSQL_RES *r;
 
 	fw_arena_init(&a, 0);
-	if (fw_dsn_split(&a, url, &d, &err))
+	if (fw_dsn_split(&a, FW_DSN_STORE, url, &d, &err))
 		die_of("the server's URL", &err);
 	if (mysql_select_db(db, d.path.p))
 		die("%s", mysql_error(db));
@@ -232,7 +232,7 @@ static double disk_bytes(const char *url)
 	double n;
 
 	fw_arena_init(&a, 0);
-	if (fw_dsn_split(&a, url, &d, &err))
+	if (fw_dsn_split(&a, FW_DSN_STORE, url, &d, &err))
 		die_of("the server's URL", &err);
 	n = figure(url,
 		fw_arena_printf(&a,

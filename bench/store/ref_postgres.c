@@ -32,7 +32,7 @@ static PGconn *db_open(const char *url)
 	PGconn *db;
 
 	fw_arena_init(&a, 0);
-	if (fw_dsn_split(&a, url, &d, &err))
+	if (fw_dsn_split(&a, FW_DSN_STORE, url, &d, &err))
 		die_of("the server's URL", &err);
 	db = PQconnectdbParams((const char *[]){"host", "user", "dbname", NULL},
 		(const char *[]){fw_dsn_option(&d, "host").p, d.user.p, d.path.p, NULL}, 0);
@@ -165,7 +165,7 @@ static double ref_scan(const char *url, int64_t n)
 	int k;
 
 	fw_arena_init(&a, 0);
-	if (fw_dsn_split(&a, url, &d, &err))
+	if (fw_dsn_split(&a, FW_DSN_STORE, url, &d, &err))
 		die_of("the server's URL", &err);
 	db_do(db, fw_arena_printf(&a, "SET search_path = %s", fw_dsn_option(&d, "schema").p));
 	db_do(db, "VACUUM ANALYZE"); /* as if it had been filled long ago */

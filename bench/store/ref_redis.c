@@ -20,7 +20,7 @@ static redisContext *db_open(const char *url)
 	struct fw_err err;
 
 	fw_arena_init(&a, 0);
-	if (fw_dsn_split(&a, url, &d, &err))
+	if (fw_dsn_split(&a, FW_DSN_STORE, url, &d, &err))
 		die_of("the server's URL", &err);
 	db = redisConnectUnix(fw_arena_printf(&a, "/%s", d.path.p));
 	if (!db || db->err)
@@ -250,7 +250,7 @@ static double memory_bytes(const char *url)
 	double bytes;
 
 	fw_arena_init(&a, 0);
-	if (fw_dsn_split(&a, url, &d, &err))
+	if (fw_dsn_split(&a, FW_DSN_STORE, url, &d, &err))
 		die_of("the server's URL", &err);
 	prefix = fw_dsn_option(&d, "prefix");
 	redisAppendCommand(db, "EVAL %s 0 {%b/", others, prefix.p, prefix.len);

@@ -7,8 +7,8 @@
 #include "base/utf8.h"
 #include "store/dsn.h"
 
-static int percent_decode(
-	struct fw_arena *a, struct fw_str in, const char *part, struct fw_str *out, struct fw_err *err)
+static int percent_decode(struct fw_arena *a, struct fw_str in, const char *what, const char *part, struct fw_str *out,
+	struct fw_err *err)
 {
 	char *p, *to;
 
@@ -17,7 +17,7 @@ static int percent_decode(
 		return 0;
 	p = to = fw_arena_dup(a, in.p, in.len);
 	if (!p)
-		return fw_err_set(err, FW_ENOMEM, "store URL: out of memory");
+		return fw_err_set(err, FW_ENOMEM, "%s: out of memory", what);
 	for (size_t i = 0; i < in.len; i++) {
 		int hi, lo;
 
@@ -29,7 +29,7 @@ static int percent_decode(
 		lo = i + 2 < in.len ? fw_hexval(in.p[i + 2]) : -1;
 		if (hi < 0 || lo < 0 || hi + lo == 0)
 			return fw_err_set(err, FW_EINVAL,
-				"store URL: %s: invalid percent escape (for a percent sign, write %%25)", part);
+				"%s: %s: invalid percent escape (for a percent sign, write %%25)", what, part);
 		*to++ = (char)(hi * 16 + lo);
 		i += 2;
 	}
@@ -49,40 +49,40 @@ static int dsn_options_split(struct fw_arena *a, struct fw_str query, struct fw_
 			continue;
 		if (!name.len || !value.p)
 			return fw_err_set(
-				err, FW_EINVAL, "store URL: option \"%.*s\": write name=value", FW_STR_ARG(name));
+				err, FW_EINVAL, "%s: option \"%.*s\": write name=value", d->what, FW_STR_ARG(name));
 		if (d->option_n == FW_DSN_OPTIONS)
-			return fw_err_set(err, FW_EINVAL, "store URL: more than %d options", FW_DSN_OPTIONS);
-		rc = percent_decode(a, name, "options", &name, err);
-		rc = rc ? rc : percent_decode(a, value, "options", &value, err);
+			return fw_err_set(err, FW_EINVAL, "%s: more than %d options", d->what, FW_DSN_OPTIONS);
+		rc = percent_decode(a, name, d->what, "options", &name, err);
+		rc = rc ? rc : percent_decode(a, value, d->what, "options", &value, err);
 		if (!rc && fw_dsn_option(d, name.p).p)
-			return fw_err_set(err, FW_EINVAL, "store URL: option \"%s\" is repeated", name.p);
+			return fw_err_set(err, FW_EINVAL, "%s: option \"%s\" is repeated", d->what, name.p);
 		d->option[d->option_n].name = name;
 		d->option[d->option_n++].value = value;
 	}
 	return rc;
 }
 
-int fw_dsn_split(struct fw_arena *a, const char *url, struct fw_dsn *d, struct fw_err *err)
+int fw_dsn_split(struct fw_arena *a, const char *what, const char *url, struct fw_dsn *d, struct fw_err *err)
 {
 	struct fw_str password, user;
 	struct fw_url u;
 	int64_t port = 0;
 	int rc;
 
-	*d = (struct fw_dsn){0};
+	*d = (struct fw_dsn){.what = what};
 	fw_url_split(fw_str(url), &u);
 	user = u.userinfo.p ? fw_str_split(u.userinfo, ':', &password) : FW_STR_NONE;
 	if (u.port.len && (!fw_str_int(u.port, &port) || port < 1 || port > 65535))
 		return fw_err_set(err, FW_EINVAL, /* not shown: it may be part of a password */
-			"store URL: invalid port: 1 to 65535 (in a password, write / ? # @ as %%2F %%3F %%23 %%40)");
+			"%s: invalid port: 1 to 65535 (in a password, write / ? # @ as %%2F %%3F %%23 %%40)", what);
 	d->port = (int)port;
-	rc = percent_decode(a, u.scheme, "scheme", &d->scheme, err);
-	rc = rc ? rc : percent_decode(a, user, "user name", &d->user, err);
-	rc = rc ? rc : percent_decode(a, u.userinfo.p ? password : FW_STR_NONE, "password", &d->password, err);
-	rc = rc ? rc : percent_decode(a, u.host.len ? u.host : FW_STR_NONE, "host", &d->host, err);
+	rc = percent_decode(a, u.scheme, what, "scheme", &d->scheme, err);
+	rc = rc ? rc : percent_decode(a, user, what, "user name", &d->user, err);
+	rc = rc ? rc : percent_decode(a, u.userinfo.p ? password : FW_STR_NONE, what, "password", &d->password, err);
+	rc = rc ? rc : percent_decode(a, u.host.len ? u.host : FW_STR_NONE, what, "host", &d->host, err);
 	rc = rc ? rc :
-		  percent_decode(a, u.has_authority && u.path.len ? fw_str_sub(u.path, 1, u.path.len) : u.path, "path",
-			  &d->path, err);
+		  percent_decode(a, u.has_authority && u.path.len ? fw_str_sub(u.path, 1, u.path.len) : u.path, what,
+			  "path", &d->path, err);
 	return rc ? rc : dsn_options_split(a, u.query, d, err);
 }
 
@@ -110,7 +110,7 @@ int fw_dsn_only(const struct fw_dsn *d, const char *const *known, struct fw_err 
 		while (*k && !fw_str_eq(d->option[i].name, fw_str(*k)))
 			k++;
 		if (!*k)
-			return fw_err_set(err, FW_EINVAL, "store URL: unknown option \"%.*s\": known are %s",
+			return fw_err_set(err, FW_EINVAL, "%s: unknown option \"%.*s\": known are %s", d->what,
 				FW_STR_ARG(d->option[i].name), list);
 	}
 	return 0;
@@ -124,8 +124,8 @@ int fw_dsn_number(const struct fw_dsn *d, const char *name, int64_t min, int64_t
 	*out = fallback;
 	if (!value.p || (fw_str_int(value, out) && *out >= min && *out <= max))
 		return 0;
-	return fw_err_set(err, FW_EINVAL, "store URL: %s=%.*s: not a number from %lld to %lld", name, FW_STR_ARG(value),
-		(long long)min, (long long)max);
+	return fw_err_set(err, FW_EINVAL, "%s: %s=%.*s: not a number from %lld to %lld", d->what, name,
+		FW_STR_ARG(value), (long long)min, (long long)max);
 }
 
 /* Append the URL from `from` to `upto`, then the stars of a password. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Parse store URLs of servers: scheme://user:password@host:port/path?option=value&... For drivers.
+ * Parse URLs of servers: scheme://user:password@host:port/path?option=value&... For drivers, and for
+ * destinations of orders.
  */
 #ifndef FW_STORE_DSN_H
 #define FW_STORE_DSN_H
@@ -10,9 +11,11 @@
 #include "feedwheel/types.h"
 
 #define FW_DSN_OPTIONS 32
+#define FW_DSN_STORE "store URL"
 #define FW_DSN_SHOW_MAX 300 /* bytes */
 
 struct fw_dsn {
+	const char *what; /* for errors */
 	/* Percent-decoded; absent: p NULL. path has no leading slash. */
 	struct fw_str scheme, user, password, host, path;
 	int port; /* 0: the engine's default */
@@ -23,11 +26,12 @@ struct fw_dsn {
 };
 
 /*
- * Split a URL. Strings are NUL-terminated copies in the arena. FW_EINVAL, with the position: a bad
- * port, a bad percent escape, an option without a name or repeated, more than FW_DSN_OPTIONS;
- * FW_ENOMEM.
+ * Split a URL. what: what it is, for errors; borrowed. Strings are NUL-terminated copies in the arena.
+ * FW_EINVAL, with the position: a bad port, a bad percent escape, an option without a name or
+ * repeated, more than FW_DSN_OPTIONS; FW_ENOMEM.
  */
-FW_MUST_CHECK int fw_dsn_split(struct fw_arena *a, const char *url, struct fw_dsn *out, struct fw_err *err);
+FW_MUST_CHECK int fw_dsn_split(
+	struct fw_arena *a, const char *what, const char *url, struct fw_dsn *out, struct fw_err *err);
 /* An option's value; absent if the URL lacks it. */
 struct fw_str fw_dsn_option(const struct fw_dsn *d, const char *name);
 /* FW_EINVAL if an option is not in known (NULL-ended); the error lists the known ones. */

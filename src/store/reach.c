@@ -141,6 +141,6 @@ void fw_store_reach(struct fw_arena *a, const char *url, struct fw_store_reach *
 	*out = (struct fw_store_reach){0};
 	if (fw_str_eq(scheme, FW_STR("sqlite")))
 		reach_file_store(a, fw_store_url_rest(url).p, out);
-	else if (k && !fw_dsn_split(a, url, &d, NULL))
+	else if (k && !fw_dsn_split(a, FW_DSN_STORE, url, &d, NULL))
 		reach_server_store(a, k, &d, out);
 }

@@ -40,7 +40,7 @@ int order_stream_read(struct fw_arena *a, struct fw_str to, struct order_stream 
 		out->stream = fw_arena_str(a, rest);
 		return rest.len ? 0 : fw_err_set(err, FW_EINVAL, MISSING);
 	}
-	rc = fw_dsn_split(a, fw_arena_dup(a, to.p, to.len), &d, err);
+	rc = fw_dsn_split(a, "redis", fw_arena_dup(a, to.p, to.len), &d, err);
 	if (rc)
 		return rc;
 	out->stream = fw_dsn_option(&d, "stream");

@@ -559,7 +559,7 @@ int rs_target_read(struct rs *r, const char *url, struct fw_err *err)
 	struct fw_str verify, prefix;
 	struct fw_dsn d;
 	int64_t db = 0;
-	int rc = fw_dsn_split(&r->own, url, &d, err);
+	int rc = fw_dsn_split(&r->own, FW_DSN_STORE, url, &d, err);
 
 	rc = rc ? rc : fw_dsn_only(&d, known, err);
 	rc = rc ? rc : fw_dsn_number(&d, "db", 0, 100000, 0, &db, err);

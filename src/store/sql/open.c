@@ -21,7 +21,7 @@ int sql_open_server(const struct store_driver *driver, const struct sql_server *
 	sql_init(s, driver, server->dialect, cfg);
 	fw_store_url_show(cfg->url, name, sizeof(name));
 	s->name = fw_str_dup(fw_str(name));
-	rc = s->name ? fw_dsn_split(&a, cfg->url, &d, err) : fw_no_memory(err);
+	rc = s->name ? fw_dsn_split(&a, FW_DSN_STORE, cfg->url, &d, err) : fw_no_memory(err);
 	rc = rc ? rc : server->opened(s, &d, (cfg->flags & FW_STORE_CREATE) && !s->read_only, err);
 	fw_arena_finish(&a);
 	if (rc)

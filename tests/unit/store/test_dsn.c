@@ -32,8 +32,8 @@ static const char *shown(const char *url)
 START_TEST(parts)
 {
 	ck_assert_int_eq(
-		fw_dsn_split(
-			&A, "postgres://feed%40er:p%3Aw@db.example:5433/feeds?schema=a%20b&sslmode=require", &d, &err),
+		fw_dsn_split(&A, FW_DSN_STORE,
+			"postgres://feed%40er:p%3Aw@db.example:5433/feeds?schema=a%20b&sslmode=require", &d, &err),
 		0);
 	IS(d.scheme, "postgres");
 	IS(d.user, "feed@er");
@@ -49,20 +49,20 @@ END_TEST
 
 START_TEST(parts_that_are_not_there)
 {
-	ck_assert_int_eq(fw_dsn_split(&A, "redis://localhost", &d, &err), 0);
+	ck_assert_int_eq(fw_dsn_split(&A, FW_DSN_STORE, "redis://localhost", &d, &err), 0);
 	ck_assert_ptr_null(d.user.p);
 	ck_assert_ptr_null(d.password.p);
 	ck_assert_uint_eq(d.path.len, 0);
 	ck_assert_int_eq(d.port, 0);
-	ck_assert_int_eq(fw_dsn_split(&A, "mysql://u@%2Frun%2Fmysqld%2Fmysqld.sock/db", &d, &err), 0);
+	ck_assert_int_eq(fw_dsn_split(&A, FW_DSN_STORE, "mysql://u@%2Frun%2Fmysqld%2Fmysqld.sock/db", &d, &err), 0);
 	IS(d.user, "u");
 	ck_assert_ptr_null(d.password.p);
 	IS(d.host, "/run/mysqld/mysqld.sock");
-	ck_assert_int_eq(fw_dsn_split(&A, "postgres:///feeds?host=/run/postgresql", &d, &err), 0);
+	ck_assert_int_eq(fw_dsn_split(&A, FW_DSN_STORE, "postgres:///feeds?host=/run/postgresql", &d, &err), 0);
 	ck_assert_ptr_null(d.host.p);
 	IS(d.path, "feeds");
 	IS(fw_dsn_option(&d, "host"), "/run/postgresql");
-	ck_assert_int_eq(fw_dsn_split(&A, "redis://[::1]:6380/2?", &d, &err), 0);
+	ck_assert_int_eq(fw_dsn_split(&A, FW_DSN_STORE, "redis://[::1]:6380/2?", &d, &err), 0);
 	IS(d.host, "::1");
 	ck_assert_uint_eq(d.option_n, 0);
 }
@@ -84,7 +84,7 @@ START_TEST(refused) /* the message names the place, and hides the password */
 	};
 
 	for (size_t i = 0; i < FW_N(bad); i++) {
-		ck_assert_int_eq(fw_dsn_split(&A, bad[i].url, &d, &err), FW_EINVAL);
+		ck_assert_int_eq(fw_dsn_split(&A, FW_DSN_STORE, bad[i].url, &d, &err), FW_EINVAL);
 		ck_assert_msg(strstr(err.text, bad[i].words) != NULL, "%s: %s", bad[i].url, err.text);
 		ck_assert_ptr_null(strstr(err.text, "ss@"));
 	}
@@ -99,7 +99,7 @@ START_TEST(too_many_options)
 	for (int i = 0; i <= FW_DSN_OPTIONS; i++)
 		fw_buf_addf(&b, "o%d=1&", i);
 	fw_buf_addc(&b, '\0');
-	ck_assert_int_eq(fw_dsn_split(&A, b.p, &d, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_dsn_split(&A, FW_DSN_STORE, b.p, &d, &err), FW_EINVAL);
 	ck_assert_ptr_nonnull(strstr(err.text, "more than 32"));
 	fw_buf_finish(&b);
 }
@@ -110,7 +110,7 @@ START_TEST(options_checked)
 	static const char *const known[] = {"timeout", "shards", NULL};
 	int64_t n;
 
-	ck_assert_int_eq(fw_dsn_split(&A, "redis://h/?shards=16", &d, &err), 0);
+	ck_assert_int_eq(fw_dsn_split(&A, FW_DSN_STORE, "redis://h/?shards=16", &d, &err), 0);
 	ck_assert_int_eq(fw_dsn_only(&d, known, &err), 0);
 	ck_assert_int_eq(fw_dsn_number(&d, "shards", 1, 64, 1, &n, &err), 0);
 	ck_assert_int_eq(n, 16);
@@ -118,7 +118,7 @@ START_TEST(options_checked)
 	ck_assert_int_eq(n, 5);
 	ck_assert_int_eq(fw_dsn_number(&d, "shards", 1, 8, 1, &n, &err), FW_EINVAL);
 	ck_assert_str_eq(err.text, "store URL: shards=16: not a number from 1 to 8");
-	ck_assert_int_eq(fw_dsn_split(&A, "redis://h/?shard=16", &d, &err), 0);
+	ck_assert_int_eq(fw_dsn_split(&A, FW_DSN_STORE, "redis://h/?shard=16", &d, &err), 0);
 	ck_assert_int_eq(fw_dsn_only(&d, known, &err), FW_EINVAL);
 	ck_assert_str_eq(err.text, "store URL: unknown option \"shard\": known are timeout, shards");
 }
