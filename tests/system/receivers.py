@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: ISC
-"""A small server that receives webhooks, for the tests of deliveries. It checks each message as
-Standard Webhooks says, and answers as its test wants."""
+"""For the tests of deliveries: a small server that receives webhooks, checks each message as Standard
+Webhooks says, and answers as its test wants; and orders with something to deliver."""
 import base64
+import contextlib
 import hashlib
 import hmac
 import http.server
@@ -9,6 +10,9 @@ import json
 import socketserver
 import threading
 import time
+
+from harness import wait_for
+from http_server import http_server
 
 
 def is_signed(secret, headers, body):
@@ -103,3 +107,62 @@ class Receiver:
 
     def silent(self, path):
         self.answer(path, lambda _: self.end.wait(120))
+
+
+# ---- orders, and what becomes of their matches ---------------------------------------------------------------
+
+SHORT = "total_timeout_ms = 2s\nconnect_timeout_ms = 2s\nfirst_byte_timeout_ms = 2s\n"
+
+
+def items(first, n, word="wanted", content=""):
+    return json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": [
+        {"id": "e%d" % i, "url": "https://a.example/%d" % i, "title": "%s %d" % (word, i),
+         "content_html": "<p>text %d%s" % (i, content)} for i in range(first, first + n)]})
+
+
+def filled(w, n=12, content="", subscribe=True):
+    """w has a feed with n entries, which a replay finds."""
+    if subscribe:
+        w.run("add", "-q", "https://a.example/feed")
+        w.run("pause", "-q", "1")
+    w.run("push", "1", "-", stdin=items(0, n, content=content))
+    wait_for("the index", lambda: w.run_once() and "not indexed" not in w.run("order", "test", "wanted").stderr)
+    return w
+
+
+def entries(w):
+    """The ids of all entries, rising."""
+    return sorted(e["_store"]["entry"] for e in w.json("entries")["items"])
+
+
+def add(w, receiver, name, query="wanted", path=None):
+    """An order whose receiver is at a path, "/NAME"."""
+    path = path or "/" + name
+    receiver.secrets[path] = w.run("order", "add", name, query, "--to", receiver.url + path).stdout.strip()
+
+
+def replay(w, *names):
+    for name in names:
+        w.run("order", "replay", name, "--since", "1d")
+
+
+def delivery(w, name):
+    return w.json("order", "show", name)["order"]["delivery"]
+
+
+def is_done(w, name):
+    d = delivery(w, name)
+    return not d["pending_n"] and not d["dead_n"]
+
+
+def fails(w, name, words):
+    """The order's last attempt failed with these words."""
+    wait_for("'%s' at %s" % (words, name), lambda: words in delivery(w, name).get("error", ""))
+    return delivery(w, name)
+
+
+@contextlib.contextmanager
+def sender(base, store=None, conf="", **more):
+    """A server, which delivers, with a receiver beside it."""
+    with Receiver() as r, http_server(base, store=store, conf=conf, **more) as d:
+        yield d, d.feedwheel, r

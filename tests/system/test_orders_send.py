@@ -16,67 +16,11 @@ import urllib.parse
 
 from http_server import HttpServer, free_port, http_server, metric
 from harness import BUILD, Feedwheel, Skip, case, each_engine, equal, holds, run, server, store_of, wait_for
-from receivers import Receiver
-
-SHORT = "total_timeout_ms = 2s\nconnect_timeout_ms = 2s\nfirst_byte_timeout_ms = 2s\n"
-
-
-def items(first, n, word="wanted", content=""):
-    return json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": [
-        {"id": "e%d" % i, "url": "https://a.example/%d" % i, "title": "%s %d" % (word, i),
-         "content_html": "<p>text %d%s" % (i, content)} for i in range(first, first + n)]})
-
-
-def filled(w, n=12, content="", add=True):
-    """w has a feed with n entries, which a replay finds."""
-    if add:
-        w.run("add", "-q", "https://a.example/feed")
-        w.run("pause", "-q", "1")
-    w.run("push", "1", "-", stdin=items(0, n, content=content))
-    wait_for("the index", lambda: w.run_once() and "not indexed" not in w.run("order", "test", "wanted").stderr)
-    return w
-
-
-def entries(w):
-    """The ids of all entries, rising."""
-    return sorted(e["_store"]["entry"] for e in w.json("entries")["items"])
-
-
-def add(w, receiver, name, query="wanted", path=None):
-    """An order whose receiver is at a path, "/NAME"."""
-    path = path or "/" + name
-    receiver.secrets[path] = w.run("order", "add", name, query, "--to", receiver.url + path).stdout.strip()
-
-
-def replay(w, *names):
-    for name in names:
-        w.run("order", "replay", name, "--since", "1d")
+from receivers import SHORT, Receiver, add, delivery, entries, fails, filled, is_done, items, replay, sender
 
 
 def seconds(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
-
-
-def delivery(w, name):
-    return w.json("order", "show", name)["order"]["delivery"]
-
-
-def is_done(w, name):
-    d = delivery(w, name)
-    return not d["pending_n"] and not d["dead_n"]
-
-
-def fails(w, name, words):
-    """The order's last attempt failed with these words."""
-    wait_for("'%s' at %s" % (words, name), lambda: words in delivery(w, name).get("error", ""))
-    return delivery(w, name)
-
-
-@contextlib.contextmanager
-def sender(base, store=None, conf="", **more):
-    """A server, which delivers, with a receiver beside it."""
-    with Receiver() as r, http_server(base, store=store, conf=conf, **more) as d:
-        yield d, d.feedwheel, r
 
 
 # ---- what is delivered -----------------------------------------------------------------------------------
@@ -114,7 +58,7 @@ def core(base, engine):
 def contents(base):
     with Receiver() as r:
         w = filled(Feedwheel(base), 4)
-        filled(w, 1, add=False, content="x" * 400000)
+        filled(w, 1, subscribe=False, content="x" * 400000)
         add(w, r, "sec")
         w.run("order", "pause", "sec")
         replay(w, "sec")
@@ -397,11 +341,10 @@ def far_stream(base):
         equal(len(stream(url, "x")), 12)
 
 
-@case("a stream without a server, and amqp in a build without it, are refused with words")
+@case("a stream without a server is refused with words")
 def no_stream(base):
     w = Feedwheel(base)
-    for to, words in (("redis:x", "redis://HOST:PORT/DB?stream=STREAM"), ("redis://127.0.0.1/0", "name of a stream"),
-                      ("amqp://127.0.0.1/x?exchange=y", "librabbitmq")):
+    for to, words in (("redis:x", "redis://HOST:PORT/DB?stream=STREAM"), ("redis://127.0.0.1/0", "name of a stream")):
         holds(words in w.run("order", "add", "a", "x", "--to", to, code=2).stderr, to)
 
 
