@@ -45,7 +45,8 @@ setup() { # tree: configure it once
 	build-clang) compiler=clang && set -- ;;
 	build-small)
 		! env clang --version >/dev/null 2>&1 || compiler=clang # both compilers see all that every build has
-		set -- -Dpostgres=disabled -Dmysql=disabled -Dredis=disabled -Dserver=disabled -Dseccomp=disabled $quick
+		set -- -Dpostgres=disabled -Dmysql=disabled -Dredis=disabled -Dserver=disabled -Dseccomp=disabled \
+			-Damqp=disabled $quick
 		;;
 	build-asan) # UBSan's words would be a third of each process's start; a trap still tells the line
 		set -- -Db_sanitize=address,undefined -Db_lundef=false $quick \

@@ -8,10 +8,10 @@ set -eu
 build="build-essential gperf meson ninja-build pkg-config|pkgconf libcurl4-openssl-dev libuv1-dev
   libc-ares-dev libidn2-dev libsqlite3-dev
   libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libmicrohttpd-dev libjansson-dev libgumbo-dev
-  libuchardet-dev libssl-dev libseccomp-dev libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev zlib1g-dev
-  ca-certificates check libexpat1-dev libnghttp2-dev python3"
-tests="mariadb-server postgresql pgbouncer redis-server|valkey-server clang clang-format libclang-rt-dev llvm curl
-  sqlite3 mandoc shellcheck openssl
+  libuchardet-dev libssl-dev librabbitmq-dev libseccomp-dev libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev
+  zlib1g-dev ca-certificates check libexpat1-dev libnghttp2-dev python3"
+tests="mariadb-server postgresql pgbouncer redis-server|valkey-server rabbitmq-server clang clang-format
+  libclang-rt-dev llvm curl sqlite3 mandoc shellcheck openssl
   lld procps iproute2 nginx wrk python3-feedparser python3-jsonschema chromium
   newsboat"
 case ${1:-} in
@@ -80,7 +80,7 @@ fi
 # Not Debian: ask pkg-config.
 missing=
 for m in libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash libpq \
-	libseccomp libutf8proc libmicrohttpd libdeflate libbrotlidec libzstd zlib check; do
+	libseccomp librabbitmq libutf8proc libmicrohttpd libdeflate libbrotlidec libzstd zlib check; do
 	pkg-config --exists "$m" 2>/dev/null || missing="$missing $m"
 done
 command -v meson >/dev/null 2>&1 || missing="$missing meson"

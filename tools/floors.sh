@@ -22,7 +22,7 @@ BEGIN {
 	may["api"] = "api"
 	workshops = "base parse/html parse/feed parse sched fetch query store api"
 	may["engine"] = workshops " engine engine/run/visit.h engine/run/worker.h engine/run/child.h" \
-		" engine/ops/sandbox.h engine/websub/websub_requests.h"
+		" engine/ops/sandbox.h engine/orders/exchange.h engine/websub/websub_requests.h"
 	may["engine/run"] = workshops " engine engine/run engine/push/quota.h engine/websub/websub.h" \
 		" engine/ops/sandbox.h engine/orders/orders.h engine/orders/runner.h engine/orders/runner_process.h"
 	may["engine/push"] = workshops " engine engine/push engine/orders/orders.h"
@@ -44,6 +44,7 @@ BEGIN {
 	only["^sqlite3\\.h$"] = "^src/store/(sql/)?sqlite"
 	only["^(libpq-fe|postgres)"] = "^src/store/(sql/)?postgres"
 	only["^(mysql|mariadb|errmsg)"] = "^src/store/(maria|mysql)"
+	only["^(amqp|rabbitmq-c/)"] = "^src/engine/orders/exchange[.]c"
 	only["^hiredis"] = "^src/store/redis"
 	only["^(sys/socket|netdb|netinet/|arpa/|poll|sys/epoll)"] = "^src/((fetch|engine|http|store)/|base/cidr[.])"
 	# parse and sched are pure: no files, clocks, threads, processes

@@ -34,7 +34,7 @@ enum fw_order_channel {
 	FW_ORDER_COMMAND, /* command:/path/of/program argument ... */
 	FW_ORDER_FILE,    /* file:/path, with %Y %m %d %H %M (UTC) */
 	FW_ORDER_REDIS,   /* redis:STREAM, redis://HOST:PORT/DB?stream=STREAM */
-	FW_ORDER_AMQP,    /* amqp://USER:PASSWORD@HOST:PORT/VHOST?exchange=NAME&key=KEY */
+	FW_ORDER_AMQP,    /* amqp://USER:PASSWORD@HOST:PORT/VHOST?exchange=E&routing_key=K */
 	FW_ORDER_CHANNEL_N,
 };
 

@@ -22,7 +22,7 @@ static void libraries_json(struct fw_json *j, struct fw_str line)
 	}
 }
 
-/* text: a line with the libraries, then lines for stores and sandbox that start with a label. */
+/* text: a line with the libraries, then lines for other parts that start with a label. */
 static void version_json(struct cli *c, struct fw_str text, const char *server)
 {
 	const char *name;
@@ -33,9 +33,10 @@ static void version_json(struct cli *c, struct fw_str text, const char *server)
 	fw_json_array(&w.j, "libraries");
 	libraries_json(&w.j, fw_str_split(text, '\n', &text));
 	while (text.p) {
-		struct fw_str line = fw_str_split(text, '\n', &text), library;
+		struct fw_str line = fw_str_split(text, '\n', &text), library,
+			      label = fw_str_split(line, ' ', &library);
 
-		if (fw_str_eq(fw_str_split(line, ' ', &library), FW_STR("seccomp:")) &&
+		if ((fw_str_eq(label, FW_STR("seccomp:")) || fw_str_eq(label, FW_STR("amqp:"))) &&
 			!fw_str_eq(library, FW_STR("not built in")))
 			fw_json_str(&w.j, NULL, library);
 	}

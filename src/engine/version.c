@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "engine/ops/sandbox.h"
+#include "engine/orders/exchange.h"
 #include "fetch/fetch.h"
 #include "feedwheel/engine.h"
 
@@ -26,5 +27,7 @@ void fw_library_versions(FILE *out)
 		fprintf(out, "%s %s", i ? "" : "\nstores not built in:", name);
 	name = fw_seccomp_library();
 	fprintf(out, "\nseccomp: %s\n", name ? name : "not built in");
+	name = exchange_library();
+	fprintf(out, "amqp: %s\n", name ? name : "not built in");
 	fw_buf_finish(&b);
 }

@@ -16,7 +16,8 @@
 
 int store_dial_broke(const char *where, const char *what, struct fw_err *err)
 {
-	return FW_ERR(err, FW_EIO, "%s: %s: is the server running, and is it reachable from this machine?", where, what);
+	return FW_ERR(
+		err, FW_EIO, "%s: %s: is the server running, and is it reachable from this machine?", where, what);
 }
 
 int store_dial_wait(const struct store_dial *d, int fd, short events, const char *what, struct fw_err *err)

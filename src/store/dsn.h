@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Parse URLs of servers: scheme://user:password@host:port/path?option=value&... For drivers, and for
- * destinations of orders.
+ * Parse URLs of servers: scheme://user:password@host:port/path?option=value&... For drivers, and
+ * for destinations of orders.
  */
 #ifndef FW_STORE_DSN_H
 #define FW_STORE_DSN_H
@@ -26,9 +26,9 @@ struct fw_dsn {
 };
 
 /*
- * Split a URL. what: what it is, for errors; borrowed. Strings are NUL-terminated copies in the arena.
- * FW_EINVAL, with the position: a bad port, a bad percent escape, an option without a name or
- * repeated, more than FW_DSN_OPTIONS; FW_ENOMEM.
+ * Split a URL. what: what it is, for errors; borrowed. Strings are NUL-terminated copies in the
+ * arena. FW_EINVAL, with the position: a bad port, a bad percent escape, an option without a name
+ * or repeated, more than FW_DSN_OPTIONS; FW_ENOMEM.
  */
 FW_MUST_CHECK int fw_dsn_split(
 	struct fw_arena *a, const char *what, const char *url, struct fw_dsn *out, struct fw_err *err);

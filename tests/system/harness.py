@@ -29,6 +29,7 @@ BUILD = os.environ.get("FW_BUILD_ROOT", os.path.join(ROOT, "build"))
 FEEDWHEEL = os.path.join(BUILD, "feedwheel")
 ORIGIN = os.path.join(BUILD, "tests", "origin", "origin")
 CASES = []
+PARTS = ["server", "seccomp", "amqp"] # what a build may lack besides stores
 STARTED = [] # processes of the current case
 
 
@@ -40,12 +41,12 @@ def sanitized():
 
 
 def case(fact, needs=None):
-    """needs: a store or "server"; the case is skipped in a build without it."""
+    """needs: a store or one of PARTS; the case is skipped in a build without it."""
     def add(function):
         if needs in absent():
             @functools.wraps(function)
             def skip(base):
-                raise Skip("this build has no %s (-D%s=enabled)" % (needs + " driver" * (needs != "server"), needs))
+                raise Skip("this build has no %s (-D%s=enabled)" % (needs + " driver" * (needs not in PARTS), needs))
             CASES.append((fact, skip))
         else:
             CASES.append((fact, function))
@@ -59,10 +60,11 @@ class Skip(Exception):
 
 @functools.cache
 def absent():
-    """The parts that this build lacks, by `feedwheel version`: names of stores, "server", "seccomp"."""
+    """The parts that this build lacks, by `feedwheel version`: names of stores, and of PARTS."""
     output = subprocess.run([FEEDWHEEL, "version"], capture_output=True, text=True, check=True).stdout
     stores = re.search(r"^stores not built in: (.*)$", output, re.M)
-    return {*(stores[1].split() if stores else []), *re.findall(r"^(server|seccomp): not built in$", output, re.M)}
+    parts = re.findall(r"^(%s): not built in$" % "|".join(PARTS), output, re.M)
+    return {*(stores[1].split() if stores else []), *parts}
 
 
 def run():
@@ -323,7 +325,7 @@ def each_engine(fact, also=(), leave_out=()):
     """A case for each engine; the function gets its folder and the engine's name. An engine that the
     build lacks is skipped."""
     picked = selected_engines()
-    skipped = [e for e in sorted(absent() - {"server", "seccomp"}) if not picked or e in picked]
+    skipped = [e for e in sorted(absent() - {*PARTS}) if not picked or e in picked]
     def add(function):
         for e in [*also, *engines(), *skipped]:
             if e in leave_out:

@@ -5,10 +5,10 @@ import os
 import re
 import subprocess
 
-from harness import BUILD, FEEDWHEEL, Skip, Feedwheel, absent, case, equal, holds, run
+from harness import BUILD, FEEDWHEEL, PARTS, Skip, Feedwheel, absent, case, equal, holds, run
 
 LIBRARY = {"postgres": "libpq", "mysql": "libmariadb", "redis": "hiredis", "server": "libmicrohttpd",
-           "seccomp": "libseccomp"}
+           "seccomp": "libseccomp", "amqp": "librabbitmq"}
 SCHEMES = {"postgres": ["postgres", "postgresql"], "mysql": ["mysql", "mariadb"],
            "redis": ["redis", "rediss", "redis+unix"]}
 
@@ -24,9 +24,10 @@ def versions(base):
     output = Feedwheel(base).run("version").stdout
     stores = re.search(r"^stores: (.*)$", output, re.M)[1].split()
     equal(stores[:2], ["sqlite", "memory"], output)
-    equal(sorted(stores[2:] + [e for e in absent() if e not in ("server", "seccomp")]), sorted(SCHEMES), output)
+    equal(sorted(stores[2:] + [e for e in absent() if e not in PARTS]), sorted(SCHEMES), output)
     holds(re.search(r"^server: (libmicrohttpd [0-9.]+|not built in)$", output, re.M), output)
     holds(re.search(r"^seccomp: (libseccomp [0-9.]+|not built in)$", output, re.M), output)
+    holds(re.search(r"^amqp: (librabbitmq [0-9.]+|not built in)$", output, re.M), output)
     for path in (FEEDWHEEL, os.path.join(BUILD, "src", "libfeedwheel.so")):
         there = linked(path)
         holds("sqlite3" in there, there)

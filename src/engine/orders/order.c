@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/suggest.h"
 #include "base/url.h"
+#include "engine/orders/order_exchange.h"
 #include "engine/orders/order_stream.h"
 #include "engine/orders/orders.h"
 #include "engine/orders/runner.h"
@@ -178,6 +179,18 @@ static int to_check_redis(struct fw_str to, struct fw_err *err)
 	return rc;
 }
 
+static int to_check_exchange(struct fw_str to, struct fw_err *err)
+{
+	struct order_exchange exchange;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = order_exchange_read(&a, to, &exchange, err);
+	fw_arena_finish(&a);
+	return rc;
+}
+
 /* "redis:STREAM" is on the store's own server. */
 static int to_check_store(struct fw_store *st, const struct fw_order *o, struct fw_err *err)
 {
@@ -215,11 +228,11 @@ int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_er
 	}
 	if (to_rest(to, FW_STR("amqp")).p || to_rest(to, FW_STR("amqps")).p) {
 		*out = FW_ORDER_AMQP;
-		return fw_err_set(err, FW_EINVAL, "this build does not deliver to amqp: it has no librabbitmq");
+		return to_check_exchange(to, err);
 	}
 	return fw_err_set(err, FW_EINVAL,
 		"unknown destination '%.*s': it is one of https://HOST/..., command:/PROGRAM, file:/PATH, redis:STREAM,"
-		" amqp://HOST",
+		" amqp://HOST/...",
 		FW_STR_ARG(fw_str_sub(to, 0, 60)));
 }
 

@@ -369,7 +369,7 @@ static void sender_run(struct fw_sender *s)
 
 	if (s->closing)
 		return;
-	sender_streams_collect(s);
+	sender_threads_collect(s);
 	if (atomic_load(&s->finishing) && !s->finish_begun)
 		sender_finish_begin(s);
 	rc = sender_run_tasks(s, &err);

@@ -35,7 +35,7 @@
 
 struct runner;
 struct sender_attempt;
-struct sender_stream;
+struct sender_thread;
 
 /* The record of a delivery, which this process alone writes while it leads. */
 struct sender_delivery {
@@ -89,7 +89,7 @@ struct fw_sender {
 	struct sender_attempt *first; /* all attempts in flight */
 	size_t in_flight;
 	pthread_mutex_t ended_lock;
-	struct sender_stream *ended; /* their threads have ended */
+	struct sender_thread *ended; /* threads of attempts */
 };
 
 /* One message, from the choice of its entries to the end of the attempt. */
@@ -105,7 +105,7 @@ struct sender_attempt {
 	struct fw_buf body, headers;
 	char message_id[DELIVERY_MESSAGE_ID_MAX];
 	struct fw_fetch fetch;
-	struct sender_stream *stream; /* NULL: none */
+	struct sender_thread *thread; /* NULL: none */
 	char error[SENDER_ERROR_MAX];
 };
 
@@ -145,12 +145,12 @@ void sender_attempt_done(struct sender_attempt *a, const struct delivery_result 
 /* At the end of the loop: free attempts that have not ended; waits for their threads. */
 void sender_attempts_free(struct fw_sender *s);
 
-/* ---- sender_stream.c ------------------------------------------------------------------------- */
+/* ---- sender_thread.c ------------------------------------------------------------------------- */
 
-FW_MUST_CHECK int sender_stream_start(struct sender_attempt *a, struct fw_err *err);
+FW_MUST_CHECK int sender_thread_start(struct sender_attempt *a, struct fw_err *err);
 /* Conclude the attempts whose threads have ended. */
-void sender_streams_collect(struct fw_sender *s);
-void sender_stream_free(struct sender_stream *t); /* waits for the thread; NULL is allowed */
+void sender_threads_collect(struct fw_sender *s);
+void sender_thread_free(struct sender_thread *t); /* waits for the thread; NULL is allowed */
 
 /* ---- sender_dead.c --------------------------------------------------------------------------- */
 

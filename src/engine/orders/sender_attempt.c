@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One attempt to send a message: by a request, or by the runner. Its end decides what becomes of
- * the batch (delivery_rules.h).
+ * One attempt to send a message: by a request, by the runner, or by a thread of its own. Its end
+ * decides what becomes of the batch (delivery_rules.h).
  */
 #include <assert.h>
 #include <limits.h>
@@ -30,7 +30,7 @@ static uint64_t sender_random(void)
 
 static void attempt_free(struct sender_attempt *a)
 {
-	sender_stream_free(a->stream);
+	sender_thread_free(a->thread);
 	fw_fetch_finish(&a->fetch);
 	fw_buf_finish(&a->body);
 	fw_buf_finish(&a->headers);
@@ -281,10 +281,8 @@ static int attempt_start_channel(struct sender_attempt *a, struct fw_err *err)
 	case FW_ORDER_FILE:
 		return job_start(a, err);
 	case FW_ORDER_REDIS:
-		return sender_stream_start(a, err);
 	case FW_ORDER_AMQP:
-		return fw_err_set(
-			err, FW_EUNSUP, "this build does not deliver to %s", fw_order_channel_name(a->channel));
+		return sender_thread_start(a, err);
 	case FW_ORDER_CHANNEL_N:
 		break;
 	}

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* Orders: records of orders and deliveries, destinations, the signature of webhooks. */
+/* Orders: records of orders and deliveries, destinations, exchanges, the signature of webhooks. */
 #include <check.h>
 
 #include "api/order.h"
 #include "base/arena.h"
 #include "base/str.h"
+#include "engine/orders/exchange.h"
 #include "engine/orders/webhook.h"
 #include "../../suite.h"
 
@@ -348,6 +349,72 @@ START_TEST(a_delivery_is_read_as_it_was_put)
 }
 END_TEST
 
+/* ---- exchanges ------------------------------------------------------------------------------- */
+
+START_TEST(an_exchange_has_what_its_address_says)
+{
+	static const struct {
+		const char *to, *user, *password, *host, *vhost, *exchange, *routing_key;
+		int port;
+	} EVERY[] = {
+		{"amqp://h?exchange=e", "guest", "guest", "h", "/", "e", "", 5672},
+		{"amqp://h/?routing_key=q", "guest", "guest", "h", "/", "", "q", 5672},
+		{"amqp://u@h/v?exchange=e&routing_key=k.*", "u", "", "h", "v", "e", "k.*", 5672},
+		{"AMQP://u%40x:p%2F%3A@mq.example:1/%2Fa%2Fb?routing_key=%26&exchange=%C3%A4", "u@x",
+			"p/:", "mq.example", "/a/b", "\303\244", "&", 1},
+		{"amqp://[::1]:65535/%2F?exchange=e&routing_key=", "guest", "guest", "::1", "/", "e", "", 65535},
+	};
+
+	for (size_t i = 0; exchange_library() && i < FW_N(EVERY); i++) {
+		struct order_exchange x;
+		enum fw_order_channel channel;
+
+		ck_assert_int_eq(order_exchange_read(&a, fw_str(EVERY[i].to), &x, &err), 0);
+		ck_assert_str_eq(x.user.p, EVERY[i].user);
+		ck_assert_str_eq(x.password.p, EVERY[i].password);
+		ck_assert_str_eq(x.host.p, EVERY[i].host);
+		ck_assert_str_eq(x.vhost.p, EVERY[i].vhost);
+		ck_assert_str_eq(x.exchange.p, EVERY[i].exchange);
+		ck_assert_str_eq(x.routing_key.p, EVERY[i].routing_key);
+		ck_assert_int_eq(x.port, EVERY[i].port);
+		ck_assert_int_eq(fw_order_check_to(fw_str(EVERY[i].to), &channel, &err), 0);
+		ck_assert_int_eq(channel, FW_ORDER_AMQP);
+	}
+}
+END_TEST
+
+START_TEST(a_wrong_exchange_is_refused_with_words)
+{
+	char many[400];
+	const struct {
+		const char *to, *words;
+	} WRONG[] = {
+		{"amqp:h", "needs a host"},
+		{"amqp:///v?exchange=e", "needs a host"},
+		{"amqp://h", "needs an exchange, or a queue"},
+		{"amqp://h/v?exchange=&routing_key=", "needs an exchange, or a queue"},
+		{"amqp://h/v?exchange=e&key=k", "amqp: unknown option \"key\": known are exchange, routing_key"},
+		{"amqp://h/v?exchange=e&exchange=f", "is repeated"},
+		{"amqp://u:p@h:0/v?exchange=e", "amqp: invalid port"},
+		{"amqp://u:%zz@h/v?exchange=e", "amqp: password: invalid percent escape"},
+		{"amqp://h/v?exchange=%00", "invalid percent escape"},
+		{many, "up to 255 bytes each"},
+		{"amqps://h/v?exchange=e", "TLS proxy"},
+	};
+
+	memset(many, 'x', sizeof(many));
+	memcpy(many, "amqp://h/v?exchange=", 20);
+	many[20 + 256] = '\0';
+	for (size_t i = 0; i < FW_N(WRONG); i++) {
+		struct order_exchange x;
+		const char *words = exchange_library() ? WRONG[i].words : "this build has no AMQP";
+
+		ck_assert_int_eq(order_exchange_read(&a, fw_str(WRONG[i].to), &x, &err), FW_EINVAL);
+		ck_assert_msg(strstr(err.text, words) != NULL, "%s: %s", WRONG[i].to, err.text);
+	}
+}
+END_TEST
+
 /* ---- signatures ------------------------------------------------------------------------------ */
 
 /* The example of Standard Webhooks 1.0.0. */
@@ -387,6 +454,7 @@ int main(void)
 	const TTest *const every[] = {an_order_is_read_as_it_was_added, a_name_is_taken_once,
 		a_missing_order_suggests_a_name, orders_are_listed_across_pages, bad_orders_are_refused_with_words,
 		a_second_secret_is_kept_while_one_is_rotated, a_delivery_is_read_as_it_was_put,
+		an_exchange_has_what_its_address_says, a_wrong_exchange_is_refused_with_words,
 		a_webhook_is_signed_as_the_standard_has_it, bad_secrets_are_refused, an_order_needs_a_valid_secret,
 		changes_are_applied, a_broken_order_can_only_be_removed, dead_letters_wait_again,
 		old_entries_are_matched_again};
