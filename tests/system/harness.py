@@ -113,8 +113,9 @@ def left_running():
     left = []
     while STARTED:
         p = STARTED.pop()
-        p.poll()
-        if group_lives(p.pid):
+        # The number of a group is not given away while it has a process, so then it is another one's.
+        is_reused = p.poll() is not None and os.path.exists("/proc/%d" % p.pid)
+        if not is_reused and group_lives(p.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(p.pid, signal.SIGKILL)
             p.wait()
