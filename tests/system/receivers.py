@@ -1,18 +1,36 @@
 # SPDX-License-Identifier: ISC
 """For the tests of deliveries: a small server that receives webhooks, checks each message as Standard
-Webhooks says, and answers as its test wants; and orders with something to deliver."""
+Webhooks says, and answers as its test wants; orders with something to deliver; the recipes of docs/orders.md."""
 import base64
 import contextlib
 import hashlib
 import hmac
 import http.server
 import json
+import os
+import re
+import shlex
 import socketserver
 import threading
 import time
 
-from harness import wait_for
+from harness import ROOT, holds, wait_for
 from http_server import http_server
+
+with open(os.path.join(ROOT, "docs", "orders.md"), encoding="utf-8") as page:
+    RECIPES = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page.read(), re.M | re.S)) # heading: text
+
+
+def recipe(heading, **replaced):
+    """A recipe's code, if it has some, and its commands, with other addresses and paths."""
+    text = RECIPES[heading]
+    for old, new in replaced.values():
+        holds(old in text, old)
+        text = text.replace(old, new)
+    commands = re.findall(r"^    (feedwheel .*)$", text, re.M)
+    holds(commands, heading)
+    code = re.search(r"^```\w+\n(.*?)^```", text, re.M | re.S)
+    return code and code[1], [shlex.split(c)[1:] for c in commands]
 
 
 def is_signed(secret, headers, body):

@@ -15,7 +15,7 @@ import time
 from brokers import ACK, NACK, START, FalseBroker, RabbitMq
 from harness import Feedwheel, Skip, case, equal, holds, run, wait_for
 from http_server import http_server
-from receivers import SHORT, Receiver, add, delivery, entries, fails, filled, is_done, replay
+from receivers import SHORT, Receiver, add, delivery, entries, fails, filled, is_done, recipe, replay
 
 FORBIDDEN = "allow_networks =\n"
 
@@ -60,11 +60,15 @@ def delivered(base):
         c.queue("all", "feeds", "wanted")
         c.queue("straight")
         w = filled(Feedwheel(base), 150)
-        order(w, "far", broker.url("exchange=feeds&routing_key=wanted"))
+        _, commands = recipe("A queue of RabbitMQ", query=("title:CVE", "wanted"), address=(
+            "amqp://USER:PASSWORD@mq.example/?exchange=feeds&routing_key=cve",
+            broker.url("exchange=feeds&routing_key=wanted")))
+        for command in commands:
+            w.run(*command)
         order(w, "queue", broker.url("routing_key=straight", vhost="%2F"))
-        replay(w, "far", "queue")
+        replay(w, "mq", "queue")
         with http_server(base):
-            wait_for("the deliveries", lambda: is_done(w, "far") and is_done(w, "queue"))
+            wait_for("the deliveries", lambda: is_done(w, "mq") and is_done(w, "queue"))
             messages = c.take("all")
             equal(ids(messages), entries(w))
             equal(ids(c.take("straight")), entries(w))

@@ -3,8 +3,6 @@
 """Orders whose destination is a program or a file, and the recipes of docs/orders.md."""
 import json
 import os
-import re
-import shlex
 import shutil
 import signal
 import socket
@@ -12,7 +10,8 @@ import subprocess
 import time
 
 from http_server import free_port
-from harness import BUILD, ROOT, STARTED, Skip, Feedwheel, case, equal, holds, run, wait_for
+from receivers import RECIPES, recipe
+from harness import BUILD, STARTED, Skip, Feedwheel, case, equal, holds, run, wait_for
 
 
 def filled(w, n):
@@ -190,21 +189,7 @@ def none(base):
 
 # ---- docs/orders.md ---------------------------------------------------------------------------------------
 
-with open(os.path.join(ROOT, "docs", "orders.md"), encoding="utf-8") as page:
-    RECIPES = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page.read(), re.M | re.S)) # heading: text
-equal(len(RECIPES), 5, "recipes, each of which has a case below")
-
-
-def recipe(heading, **replaced):
-    """A recipe's code, if it has some, and its commands, with other addresses and paths."""
-    text = RECIPES[heading]
-    for old, new in replaced.values():
-        holds(old in text, old)
-        text = text.replace(old, new)
-    commands = re.findall(r"^    (feedwheel .*)$", text, re.M)
-    holds(commands, heading)
-    code = re.search(r"^```\w+\n(.*?)^```", text, re.M | re.S)
-    return code and code[1], [shlex.split(c)[1:] for c in commands]
+equal(len(RECIPES), 6, "recipes; all but RabbitMQ's have a case below, that one is in test_orders_amqp.py")
 
 
 def pushed(w, **item):
