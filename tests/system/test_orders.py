@@ -284,7 +284,9 @@ def http(base):
         equal(got["Allow"], "GET, HEAD, PATCH, DELETE")
         ask(204, "DELETE", "/v1/orders/a.b")
         tokens = {s: w.run("token", "add", s, "--scope", s).stdout.strip() for s in ("read", "admin")}
-        wait_for("tokens count", lambda: d.request("GET", "/v1/orders")[0] == 401)
+        wait_for("both tokens count", lambda: all(
+            d.request("GET", "/v1/orders", headers={"Authorization": "Bearer " + t})[0] != 401 for t in tokens.values())
+            and d.request("GET", "/v1/orders")[0] == 401)
         ask(403, "GET", "/v1/orders", Authorization="Bearer " + tokens["read"])
         ask(403, "POST", "/v1/orders", {"name": "x", "query": "x", "drop": True},
             Authorization="Bearer " + tokens["read"])
