@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
 # Run all tests: the plain build, a build without optional parts (small), the whole suite under ASan and UBSan (asan),
-# the threads under TSan (tsan), each fuzz target for FUZZ_SECONDS (6), and the lint. An argument selects one part:
+# the threads under TSan (tsan), each fuzz target for FUZZ_SECONDS (4), and the lint. An argument selects one part:
 # plain, small, asan, tsan, fuzz, lint, clang (the whole suite, compiled by clang); or nightly: every part, with ten
 # minutes for each fuzz target.
 set -u
@@ -139,8 +139,8 @@ clang() {
 }
 fuzz() {
 	build build-fuzz || return 1
-	echo "== fuzz targets, ${FUZZ_SECONDS:-6} s each"
-	tests/fuzz/run.sh build-fuzz "${FUZZ_SECONDS:-6}" || failed="$failed fuzz"
+	echo "== fuzz targets, ${FUZZ_SECONDS:-4} s each"
+	tests/fuzz/run.sh build-fuzz "${FUZZ_SECONDS:-4}" || failed="$failed fuzz"
 }
 lint() {
 	echo "== lint"
