@@ -928,6 +928,30 @@ START_TEST(cluster_store_on_one_server) /* as restored from a dump: 16 cells, on
 }
 END_TEST
 
+/*
+ * A node dies during the commit, which fails; when it is back the commit is done, twice. The store
+ * is opened again.
+ */
+static struct store *commit_beside_death(struct store *st, const struct store_lease *l, struct fw_outcome o[FEEDS])
+{
+	int rc;
+
+	redis_end(node[2].pid, SIGKILL); /* not the node in the URL */
+	node[2].pid = 0;
+	rc = drv_commit(st, l->id, o, FEEDS);
+	ck_assert_msg(rc == FW_EIO || rc == FW_EAGAIN, "%d %s", rc, drv_err.text);
+	st->driver->close(st);
+	node_up(&node[2]);
+	cluster_is("cluster_state:ok");
+	st = open_at(url, 0);
+	for (int again = 0; again < 2; again++) {
+		DONE(drv_commit(st, l->id, o, FEEDS));
+		for (int i = 0; i < FEEDS; i++)
+			ck_assert_int_eq(o[i].rc, 0);
+	}
+	return st;
+}
+
 START_TEST(cluster_faults) /* a node is killed meanwhile; functions are lost; hash slots move */
 {
 	static struct fw_outcome o[FEEDS];
@@ -946,19 +970,7 @@ START_TEST(cluster_faults) /* a node is killed meanwhile; functions are lost; ha
 	for (int i = 0; i < NODES; i++)
 		ck_assert_str_ne(say_to(node[i].sock, "DBSIZE"), ":0\r\n"); /* each node has some keys */
 	ck_assert_str_eq(say_to(node[1].sock, "FUNCTION FLUSH"), "+OK\r\n");
-	redis_end(node[2].pid, SIGKILL); /* not the node in the URL */
-	node[2].pid = 0;
-	rc = drv_commit(st, l->id, o, FEEDS);
-	ck_assert_msg(rc == FW_EIO || rc == FW_EAGAIN, "%d %s", rc, drv_err.text);
-	st->driver->close(st);
-	node_up(&node[2]);
-	cluster_is("cluster_state:ok");
-	st = open_at(url, 0);
-	for (int again = 0; again < 2; again++) {
-		DONE(drv_commit(st, l->id, o, FEEDS));
-		for (int i = 0; i < FEEDS; i++)
-			ck_assert_int_eq(o[i].rc, 0);
-	}
+	st = commit_beside_death(st, l, o);
 	ck_assert_int_eq(drv_entries(st, 0), FEEDS);
 	ck_assert_int_eq(drv_visits(st, 0), FEEDS);
 	DONE(fw_store_entry_list(
@@ -1012,7 +1024,6 @@ START_TEST(cluster_retractions) /* a node is killed meanwhile; each entry is gon
 	struct store_lease *l;
 	struct store *st;
 	int64_t id[FEEDS];
-	int rc;
 
 	cluster_up();
 	st = open_at(url, FW_STORE_CREATE);
@@ -1028,19 +1039,7 @@ START_TEST(cluster_retractions) /* a node is killed meanwhile; each entry is gon
 		o[i].retracted = &key[i];
 		o[i].retracted_n = 1;
 	}
-	redis_end(node[2].pid, SIGKILL);
-	node[2].pid = 0;
-	rc = drv_commit(st, l->id, o, FEEDS);
-	ck_assert_msg(rc == FW_EIO || rc == FW_EAGAIN, "%d %s", rc, drv_err.text);
-	st->driver->close(st);
-	node_up(&node[2]);
-	cluster_is("cluster_state:ok");
-	st = open_at(url, 0);
-	for (int again = 0; again < 2; again++) {
-		DONE(drv_commit(st, l->id, o, FEEDS));
-		for (int i = 0; i < FEEDS; i++)
-			ck_assert_int_eq(o[i].rc, 0);
-	}
+	st = commit_beside_death(st, l, o);
 	for (int i = 0; i < FEEDS; i++) { /* the feeds have the entries again */
 		f[i].last_visit_ms = o[i].visit.at_ms = o[i].was_due_ms = NOW + 2;
 		f[i].due_at_ms = NOW + 3;
