@@ -6,7 +6,7 @@
 # follow the release's newest are used instead.
 set -eu
 build="build-essential gperf meson ninja-build pkg-config|pkgconf libcurl4-openssl-dev libuv1-dev
-  libc-ares-dev libidn2-dev libsqlite3-dev
+  libargon2-dev libc-ares-dev libidn2-dev libsqlite3-dev
   libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libmicrohttpd-dev libjansson-dev libgumbo-dev
   libuchardet-dev libssl-dev librabbitmq-dev libseccomp-dev libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev
   zlib1g-dev ca-certificates check libexpat1-dev libnghttp2-dev python3"
@@ -79,8 +79,8 @@ if [ "${1:-}" = bench ]; then
 fi
 # Not Debian: ask pkg-config.
 missing=
-for m in libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash libpq \
-	libseccomp librabbitmq libutf8proc libmicrohttpd libdeflate libbrotlidec libzstd zlib check; do
+for m in libargon2 libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash \
+	libpq libseccomp librabbitmq libutf8proc libmicrohttpd libdeflate libbrotlidec libzstd zlib check; do
 	pkg-config --exists "$m" 2>/dev/null || missing="$missing $m"
 done
 command -v meson >/dev/null 2>&1 || missing="$missing meson"

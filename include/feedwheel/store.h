@@ -367,7 +367,8 @@ struct fw_outcome {
 	/*
 	 * Entries that the feed takes back, by key, each once; none of them is in entries. Those
 	 * that are stored become gone, as after retention: their keys stay, so they are not stored
-	 * again.
+	 * again. An entry that an account has starred or labelled stays while it is: a reader kept
+	 * it, whatever its feed thinks of it now.
 	 */
 	const struct fw_entry_key *retracted;
 	size_t retracted_n;

@@ -17,6 +17,7 @@
 #define HAVE_AVX2 0
 #endif
 
+#include "base/url.h"
 #include "base/utf8.h"
 
 #define ASCII_MASK UINT64_C(0x8080808080808080)
@@ -236,6 +237,11 @@ static int utf8_cp_width(uint32_t cp)
 		(cp >= 0xffe0 && cp <= 0xffe6) || (cp >= 0x1f300 && cp <= 0x1faff) || (cp >= 0x20000 && cp <= 0x3fffd))
 		return 2;
 	return 1;
+}
+
+bool fw_utf8_fits(struct fw_str s, size_t max)
+{
+	return s.len <= max && !fw_url_has_control(s) && fw_utf8_valid(s.p ? s.p : "", s.len) == s.len;
 }
 
 size_t fw_utf8_width(const char *p, size_t len)

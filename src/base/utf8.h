@@ -10,6 +10,8 @@
  * bytes.
  */
 size_t fw_utf8_valid(const char *p, size_t len);
+/* At most max bytes, valid, and without C0 controls and DEL: a name that somebody typed. */
+bool fw_utf8_fits(struct fw_str s, size_t max);
 /*
  * Decode a code point from p[0..len), len > 0. *n: bytes used (>= 1). Invalid bytes give U+FFFD and
  * *n = 1.

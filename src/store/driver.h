@@ -413,6 +413,7 @@ struct store_driver {
 	store_record_put_fn *record_put;
 	store_record_list_fn *record_list;
 	store_record_remove_fn *record_remove;
+	const struct store_accounts *accounts; /* NULL: the engine has none (accounts.h) */
 };
 
 /* A driver that is not in this build is not defined. */

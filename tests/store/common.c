@@ -422,12 +422,21 @@ void check_clean(struct fw_store *st)
 	OK(fw_store_check(st, finding, NULL, &err));
 }
 
+int64_t schema_of(const char *driver)
+{
+	return strcmp(driver, "redis") == 0 ? 2 : 3;
+}
+
 static int no_change(void *ctx, const struct fw_change *c)
 {
 	(void)ctx;
 	ck_assert_int_eq(c->kind, FW_CHANGE_NEW);
 	return 0;
 }
+
+static const char *const account_tables[] = {"DROP TABLE accounts", "DROP TABLE account_tokens",
+	"DROP TABLE subscriptions", "DROP TABLE read_exceptions", "DROP TABLE labels", "DROP TABLE entry_labels",
+	"ALTER TABLE schedule DROP COLUMN entry_total_n"};
 
 void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 {
@@ -441,6 +450,9 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	bare("DROP TABLE changes");
 	bare("DROP TABLE revisions");
 	bare("DROP TABLE matches");
+	for (size_t i = 0; i < FW_N(account_tables); i++)
+		bare(account_tables[i]);
+	bare("DELETE FROM meta WHERE name = 'account_id'");
 	bare("DELETE FROM meta WHERE name = 'changes_pruned_id'");
 	bare("UPDATE meta SET value = 1 WHERE name = 'schema'");
 	st = store_open(url, FW_STORE_READ);
@@ -451,10 +463,25 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	check_clean(st);
 	fw_store_close(st);
 	st = store_open(url, 0);
-	ck_assert_int_eq(stats(st).schema, 2);
+	ck_assert_int_eq(stats(st).schema, 3);
 	put_entries(st, feed_id, 3, 5);
 	OK(fw_store_change_list(st, &q, no_change, NULL, &err));
 	ck_assert_int_eq(q.next_id, 5);
+	check_clean(st);
+	fw_store_close(st);
+	for (size_t i = 0; i < FW_N(account_tables); i++) /* schema 2 had the log, but no accounts */
+		bare(account_tables[i]);
+	bare("DELETE FROM meta WHERE name = 'account_id'");
+	bare("UPDATE meta SET value = 2 WHERE name = 'schema'");
+	st = store_open(url, FW_STORE_READ);
+	ck_assert_int_eq(stats(st).schema, 2);
+	OK(fw_store_change_list(st, &q, no_change, NULL, &err));
+	check_clean(st);
+	fw_store_close(st);
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st).schema, 3);
+	put_entries(st, feed_id, 5, 7);
+	ck_assert_int_eq(entry_count(st, feed_id), 7);
 	check_clean(st);
 	fw_store_close(st);
 }

@@ -18,6 +18,7 @@
  *   front.c         the front (src/store/store.c): arguments, control messages, heartbeats, URLs
  *   events.c        events through the front
  *   records.c       records through the front
+ *   accounts.c      accounts and what they have read, against a model
  *   copy.c          the engine's copy from one store into another
  *   manpage.c       feedwheel-store(7)
  *   *_faults.c      servers and files that are locked, full, broken, foreign or killed
@@ -100,6 +101,7 @@ void index_all(struct fw_store *st); /* completes the search index */
  * A store of schema 1, which release 0.1.0 made, is read as it is, and upgraded when it is opened
  * for writing. bare: runs a statement on the SQL store at url.
  */
+int64_t schema_of(const char *driver); /* the number of its newest schema */
 void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql));
 /* Runs the driver's deep check; the test fails if it finds anything. */
 void check_clean(struct fw_store *st);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Copies a whole store into another one, of any engines. The order is: feeds, entries, the keys
- * that retention left behind, visits, pushed events, records, matches of orders. Rows keep their
- * ids and are written in order of id, in batches by size, each one transaction. So the highest id
- * in the target shows how far a copy came, and a killed copy goes on after it.
+ * that retention left behind, visits, pushed events, records, matches of orders, accounts. Rows
+ * keep their ids and are written in order of id, in batches by size, each one transaction. So the
+ * highest id in the target shows how far a copy came, and a killed copy goes on after it.
  *
  * The highest ids are read before the first feed is. Thus each entry up to them belongs to a feed
  * that is read later, even while workers write to the source. The target stays paused until all is
@@ -360,20 +360,21 @@ static int target_check_and_pause(struct copy *c)
 {
 	const struct fw_store_stats *to = &c->known;
 	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events, dead,
-	     records;
+	     records, accounts;
 	struct fw_control newest;
 	struct target_workers seen = {0};
 	int rc = fw_store_control_get(c->to, -1, &newest, c->err);
 
+	rc = rc ? rc : copy_accounts_check(c, &accounts);
 	rc = rc ? rc : copy_extra_any(c, COPY_EVENTS, &events);
 	rc = rc ? rc : copy_extra_any(c, COPY_DEAD_LETTERS, &dead);
 	rc = rc ? rc : copy_extra_any(c, COPY_RECORDS, &records);
-	if (!rc && (!empty || events || dead || records) && !c->o->resume)
+	if (!rc && (!empty || events || dead || records || accounts) && !c->o->resume)
 		return fw_err_set(c->err, FW_EINVAL,
-			"the target is not empty (%lld feeds, %lld entries%s%s): name an empty store, or give"
+			"the target is not empty (%lld feeds, %lld entries%s%s%s): name an empty store, or give"
 			" --continue if it holds an older or interrupted copy",
 			(long long)to->feed_n, (long long)to->entry_n, events || dead ? ", pushed events" : "",
-			records ? ", access tokens or other records" : "");
+			records ? ", access tokens or other records" : "", accounts ? ", accounts" : "");
 	seen.paused = newest.paused;
 	rc = rc ? rc : copy_list_result(fw_store_heartbeat_list(c->to, 0, target_on_heartbeat, &seen, c->err));
 	if (!rc && !empty && seen.worked)
@@ -394,7 +395,8 @@ static int copy_records(struct copy *c)
 {
 	int rc = copy_extra(c, COPY_RECORDS, false);
 
-	return rc ? rc : copy_matches(c);
+	rc = rc ? rc : copy_matches(c);
+	return rc ? rc : copy_accounts(c);
 }
 
 static int change_ignore(void *ctx, const struct fw_change *change)
@@ -430,6 +432,7 @@ static int copy_compare(struct copy *c)
 	rc = rc ? rc : copy_extra(c, COPY_EVENTS, true);
 	rc = rc ? rc : copy_extra(c, COPY_DEAD_LETTERS, true);
 	rc = rc ? rc : copy_extra(c, COPY_RECORDS, true);
+	rc = rc ? rc : copy_accounts_compare(c);
 	return rc || c->s->differing ? rc : fw_store_control_put(c->to, FW_CONTROL_RESUME, 0, c->err);
 }
 

@@ -2,7 +2,7 @@
 /*
  * The state of a running copy. copy.c copies feeds with their entries, keys and visits;
  * copy_check.c compares them; copy_extra.c copies and compares events, dead letters and records;
- * copy_matches.c copies matches of orders.
+ * copy_matches.c copies matches of orders, copy_accounts.c accounts.
  * One thread.
  */
 #ifndef FW_ENGINE_COPY_H
@@ -92,6 +92,10 @@ int copy_verify(struct copy *c);
 int copy_extra(struct copy *c, enum copy_kind kind, bool verify);
 /* Replace the target's matches of orders by the source's. */
 int copy_matches(struct copy *c);
+/* FW_EINVAL: the source has accounts, and the target cannot have any. */
+int copy_accounts_check(struct copy *c, bool *target_has_any);
+int copy_accounts(struct copy *c);
+int copy_accounts_compare(struct copy *c);
 int copy_extra_any(struct copy *c, enum copy_kind kind, bool *any);
 
 #endif

@@ -631,7 +631,7 @@ static int mysql_db_script(struct sql *sql, const char *text, struct fw_err *err
 	}
 	fw_buf_adds(&s->script, text);
 	rc = script_flush_all(s, err);
-	return rc && mysql_errno(s->c) == ER_DUP_KEYNAME ? 0 : rc;
+	return rc && (mysql_errno(s->c) == ER_DUP_KEYNAME || mysql_errno(s->c) == ER_DUP_FIELDNAME) ? 0 : rc;
 }
 
 static int mysql_db_begin(struct sql *sql, struct fw_err *err)
@@ -754,6 +754,10 @@ static const struct sql_fragment MYSQL_FRAGMENT[] = {
 		     "'%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z')")},
 	{"words", TEXT("$1")},
 	{"ms", "($1) DIV 1000"},
+	{"indexed",
+		"(SELECT count(*) FROM information_schema.statistics WHERE table_schema = database()"
+		" AND index_name = '$1')"},
+	{"of", "ON $1"},
 	{"jsonb", "$1"},
 	{"tags",
 		TEXT("nullif(replace(replace(substr(" TAGS ", 3, greatest(char_length(" TAGS

@@ -692,6 +692,8 @@ static const struct sql_fragment POSTGRES_FRAGMENT[] = {
 	{"iso", "to_char(to_timestamp(($1) / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"},
 	{"words", "$1"},
 	{"ms", "($1) / 1000"},
+	{"indexed", "(SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema() AND indexname = '$1')"},
+	{"of", ""},
 	{"jsonb", "($1)::jsonb"},
 	{"tags",
 		"(SELECT string_agg(tag, ', ') FROM json_array_elements_text(CASE WHEN json_typeof($1 -> 'tags') = "

@@ -120,11 +120,11 @@ int sql_revisions_keep(struct sql *s, struct sql_revision *r, size_t n, struct f
 /* A store of an older schema, opened for reading: nobody added the tables yet. */
 static int changes_absent(const struct sql *s, struct fw_err *err)
 {
-	return s->schema == SQL_SCHEMA ? 0 :
-					 fw_err_set(err, FW_EVERSION,
-						 "%s: the store has no log of changes yet: the next command that"
-						 " writes adds it, such as `feedwheel run`",
-						 s->name);
+	return s->schema >= SQL_SCHEMA_LOG ? 0 :
+					     fw_err_set(err, FW_EVERSION,
+						     "%s: the store has no log of changes yet: the next command that"
+						     " writes adds it, such as `feedwheel run`",
+						     s->name);
 }
 
 struct change_listing {

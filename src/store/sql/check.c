@@ -66,6 +66,32 @@ static const struct sql_check LOG_CHECKS[] = {
 		" WHERE r.revision >= e.revision"},
 };
 
+/* Of accounts. Unread entries are counted anew. */
+static const struct sql_check ACCOUNT_CHECKS[] = {
+	{"accounts", "account %lld: subscribes feed %lld, which does not exist",
+		"SELECT s.account_id, s.feed_id FROM subscriptions s WHERE " ABSENT("feeds f", "f.id = s.feed_id")},
+	{"accounts", "account %lld does not exist, but subscribes feed %lld",
+		"SELECT s.account_id, s.feed_id FROM subscriptions s WHERE " ABSENT(
+			"accounts a", "a.id = s.account_id")},
+	{"accounts", "account %lld: the count of unread entries of feed %lld is wrong",
+		"SELECT s.account_id, s.feed_id FROM subscriptions s JOIN feeds f ON f.id = s.feed_id JOIN schedule t"
+		" ON t.position = f.position WHERE t.entry_total_n - s.read_n <> (SELECT count(*) FROM entries e WHERE"
+		" e.feed_id = s.feed_id AND e.id > s.mark_id) + (SELECT {sum CASE WHEN x.entry_id <= s.mark_id THEN 1"
+		" ELSE -1 END} FROM read_exceptions x WHERE x.account_id = s.account_id AND x.feed_id = s.feed_id)"},
+	{"accounts", "account %lld: has a read state of entry %lld, which does not exist or is not subscribed",
+		"SELECT x.account_id, x.entry_id FROM read_exceptions x WHERE " ABSENT(
+			"entries e", "e.id = x.entry_id AND e.feed_id = x.feed_id") " OR " ABSENT("subscriptions s",
+			"s.account_id = x.account_id AND s.feed_id = x.feed_id")},
+	{"accounts", "account %lld: has a label on entry %lld, which does not exist",
+		"SELECT l.account_id, l.entry_id FROM entry_labels l WHERE " ABSENT(
+			"entries e", "e.id = l.entry_id AND e.feed_id = l.feed_id")},
+	{"accounts", "account %lld: has no label %lld, but entries with it",
+		"SELECT DISTINCT l.account_id, l.label_id FROM entry_labels l WHERE l.label_id <> 0 AND " ABSENT(
+			"labels b", "b.account_id = l.account_id AND b.id = l.label_id")},
+	{"meta", "meta: account_id is %lld, but account %lld exists",
+		PAIR(NUMBER("account_id"), "(SELECT max(id) FROM accounts)", "<")},
+};
+
 struct sql_findings {
 	fw_inspect_cb *cb;
 	void *ctx;
@@ -127,7 +153,8 @@ int sql_check(
 	int rc = s->dialect->script(s, begin, err);
 
 	rc = rc ? rc : checks_run(s, &f, CHECKS, FW_N(CHECKS), err);
-	rc = rc || s->schema != SQL_SCHEMA ? rc : checks_run(s, &f, LOG_CHECKS, FW_N(LOG_CHECKS), err);
+	rc = rc || s->schema < SQL_SCHEMA_LOG ? rc : checks_run(s, &f, LOG_CHECKS, FW_N(LOG_CHECKS), err);
+	rc = rc || s->schema < SQL_SCHEMA ? rc : checks_run(s, &f, ACCOUNT_CHECKS, FW_N(ACCOUNT_CHECKS), err);
 	rc = rc || !own ? rc : checks_run(s, &f, own, 1, err);
 	f.name = "schedule";
 	rc = rc ? rc :

@@ -199,15 +199,25 @@ static int commit_pushes_put(struct commit_work *w, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-/* Set last_new_ms of feeds with new entries, polled or pushed. */
-static int commit_last_new_put(struct commit_work *w, struct fw_err *err)
+/*
+ * Set last_new_ms and entry_total_n of feeds with new entries, polled or pushed. Outcomes of one
+ * feed are adjacent, and share a row: a statement changes a row once.
+ */
+static int commit_new_put(struct commit_work *w, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(w->s, err,
-		"UPDATE schedule AS t SET last_new_ms = v.at {from} WHERE t.position = v.spot", "spot:i at:i");
+		"UPDATE schedule AS t SET last_new_ms = v.at, entry_total_n = t.entry_total_n + v.fresh {from}"
+		" WHERE t.position = v.spot",
+		"spot:i at:i fresh:i");
+	int64_t fresh_n = 0;
 
 	for (size_t i = 0; i < w->n; i++) {
-		if (w->v[i].o.rc != FW_ENOTFOUND && w->v[i].o.visit.new_n)
-			sql_rows_add(&r, SQL_V(SQL_INT(w->v[i].position), SQL_INT(w->now_ms)));
+		fresh_n += w->v[i].o.rc == FW_ENOTFOUND ? 0 : w->v[i].o.visit.new_n;
+		if (i + 1 < w->n && w->v[i + 1].position == w->v[i].position)
+			continue;
+		if (fresh_n)
+			sql_rows_add(&r, SQL_V(SQL_INT(w->v[i].position), SQL_INT(w->now_ms), SQL_INT(fresh_n)));
+		fresh_n = 0;
 	}
 	return sql_rows_end(&r);
 }
@@ -271,7 +281,7 @@ static int commit_store(struct commit_work *w, struct fw_err *err)
 		if (w->v[i].is_repeated && !made->new_n && !made->changed_n)
 			made->kind = FW_VISIT_NONE;
 	}
-	rc = rc ? rc : commit_last_new_put(w, err);
+	rc = rc ? rc : commit_new_put(w, err);
 	rc = rc || !w->push ? rc : commit_pushes_put(w, err);
 	rc = rc ? rc : sql_visits_put(w->s, w->v, w->n, err);
 	rc = rc ? rc : commit_hosts_put(w, w->c->host, w->c->host_n, err);

@@ -54,7 +54,8 @@ store_record_remove_fn sql_record_remove;
 	.revision_list = sql_revision_list, .visit_list = sql_visit_list, .event_put = sql_event_put,               \
 	.event_list = sql_event_list, .event_remove = sql_event_remove, .match_put = sql_match_put,                 \
 	.match_list = sql_match_list, .match_remove = sql_match_remove, .match_summary = sql_match_summary,         \
-	.record_put = sql_record_put, .record_list = sql_record_list, .record_remove = sql_record_remove
+	.record_put = sql_record_put, .record_list = sql_record_list, .record_remove = sql_record_remove,           \
+	.accounts = &sql_accounts
 
 /* check.c */
 struct sql_check {
@@ -67,6 +68,10 @@ struct sql_check {
  */
 int sql_check(struct sql *s, const char *begin, const struct sql_check *own, fw_inspect_cb *cb, void *ctx,
 	struct fw_err *err);
+
+/* accounts.c: of the drivers' tables. */
+struct store_accounts;
+extern const struct store_accounts sql_accounts;
 
 /* ---- inside a transaction -------------------------------------------------------------------- */
 
@@ -161,12 +166,31 @@ int sql_old_entry_row(void *ctx, const struct sql_row *row);
 /* Remove entries, and log that. Their keys stay, so they are not stored again. */
 int sql_entries_remove(
 	struct sql *s, const struct sql_old_entry *e, size_t n, struct sql_changes *log, struct fw_err *err);
-/* retract.c: remove the entries that outcomes retract. log: as of sql_entries_drop(). */
+/*
+ * retract.c: remove the entries that outcomes retract, but those with labels. log: as of
+ * sql_entries_drop().
+ */
 int sql_entries_retract(
 	struct sql *s, const struct sql_visit *v, size_t n, struct sql_changes *log, struct fw_err *err);
 /* matches.c: inside a transaction; those that exist are left. */
 int sql_matches_insert(struct sql *s, const struct fw_match *m, size_t n, bool dead, struct fw_err *err);
-/* Retention: remove up to max entries. *n: how many. */
+/*
+ * account_state.c: what becomes of accounts when entries come and go; in the same transaction. A
+ * caller that locks entries locks the accounts first.
+ */
+struct sql_entry_ref {
+	int64_t id, feed_id;
+};
+int sql_accounts_lock_all(struct sql *s, bool *any, struct fw_err *err); /* *any: there are some */
+/* New entries of any feeds: raise entry_total_n. Sorts e, as the next one does. */
+int sql_entry_totals_raise(struct sql *s, struct sql_entry_ref *e, size_t n, struct fw_err *err);
+/* Before these entries are removed. */
+int sql_accounts_entries_gone(struct sql *s, struct sql_entry_ref *e, size_t n, struct fw_err *err);
+int sql_accounts_feed_gone(struct sql *s, int64_t feed_id, struct fw_err *err);
+/* The entries in the log have moved to into_id; the other ones of from_id are about to go. */
+int sql_accounts_merge(
+	struct sql *s, int64_t from_id, int64_t into_id, const struct sql_changes *log, struct fw_err *err);
+/* Retention: remove up to max entries. *n: how many. Those with labels stay. */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err);
 #define SQL_SEEN_SLACK_MS 60000 /* ids rise with seen_ms, with less than this slack between clocks */
 /* entry_list.c: *id: entries up to it were first seen before before_ms, within the slack. */

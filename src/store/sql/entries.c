@@ -422,6 +422,22 @@ static int entry_id_raise(struct sql *s, int64_t highest, int64_t *last, struct 
 		sql_exec(s, "UPDATE meta SET value = ?1 WHERE name = 'entry_id'", SQL_V(SQL_INT(highest)), err);
 }
 
+/* Count the loaded entries in their feeds' totals. */
+static int entry_items_total(const struct entry_items *all, struct fw_err *err)
+{
+	struct sql_entry_ref *e = calloc(all->n + 1, sizeof(*e));
+	int rc = e ? 0 : fw_no_memory(err);
+	size_t n = 0;
+
+	for (size_t i = 0; !rc && i < all->n; i++) {
+		if (!all->at[i].found)
+			e[n++] = (struct sql_entry_ref){all->at[i].entry_id, all->at[i].of.feed_id};
+	}
+	rc = rc ? rc : sql_entry_totals_raise(all->s, e, n, err);
+	free(e);
+	return rc;
+}
+
 static int entry_items_load(struct entry_items *all, struct fw_err *err)
 {
 	int64_t highest = 0, last = 0, n = 0;
@@ -443,6 +459,7 @@ static int entry_items_load(struct entry_items *all, struct fw_err *err)
 		if (!all->at[i].found && all->at[i].entry_id <= last)
 			rc = all->s->dialect->search_changed(all->s, all->at[i].entry_id, SQL_ENTRY_CHANGED, err);
 	}
+	rc = rc ? rc : entry_items_total(all, err);
 	return rc ? rc : sql_row_counts_add(all->s, n, 0, err);
 }
 
@@ -515,12 +532,25 @@ static int old_entries_find(struct sql *s, struct old_entries *all, const char *
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
+/* The accounts hear of it first. */
+static int old_entries_gone(struct sql *s, const struct old_entries *all, struct fw_err *err)
+{
+	struct sql_entry_ref *e = calloc(all->n + 1, sizeof(*e));
+	int rc = e ? 0 : fw_no_memory(err);
+
+	for (size_t i = 0; !rc && i < all->n; i++)
+		e[i] = (struct sql_entry_ref){all->at[i].id, all->at[i].feed_id};
+	rc = rc ? rc : sql_accounts_entries_gone(s, e, all->n, err);
+	free(e);
+	return rc;
+}
+
 /*
  * Remove entries; their keys stay. One by one: for several ids some engines would scan the table.
  */
 static int old_entries_remove(struct sql *s, const struct old_entries *all, struct sql_changes *log, struct fw_err *err)
 {
-	int rc = 0;
+	int rc = old_entries_gone(s, all, err);
 
 	for (size_t i = 0; !rc && i < all->n; i++) {
 		const struct sql_value id = SQL_INT(all->at[i].id);
@@ -606,13 +636,16 @@ int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, 
 {
 	struct old_entries all = {.b = FW_BUF_INIT(0)};
 	struct sql_changes log = {FW_BUF_INIT(0)};
-	int64_t last;
-	int rc = sql_entry_id_seen_before(s, before_ms + SQL_SEEN_SLACK_MS, &last, err);
+	int64_t last = 0;
+	bool any;
+	int rc = sql_accounts_lock_all(s, &any, err);
 
+	rc = rc ? rc : sql_entry_id_seen_before(s, before_ms + SQL_SEEN_SLACK_MS, &last, err);
 	*n = 0;
 	if (!rc && last)
 		rc = old_entries_find(s, &all,
 			"SELECT id, feed_id, entry_key, revision FROM entries WHERE id <= ?1 AND changed_ms < ?2"
+			" AND NOT EXISTS (SELECT 1 FROM entry_labels l WHERE l.entry_id = entries.id)"
 			" ORDER BY id LIMIT ?3 {skip}",
 			SQL_V(SQL_INT(last), SQL_INT(before_ms), SQL_INT(max)), err);
 	rc = rc ? rc : sql_entries_remove(s, all.at, all.n, &log, err);

@@ -432,6 +432,9 @@ static int feed_drop_all(struct sql *s, void *ctx, struct fw_err *err)
 	v = SQL_INT(position);
 	if (into_id)
 		rc = sql_entries_merge(s, feed_id, into_id, &log, err);
+	if (!rc && into_id)
+		rc = sql_accounts_merge(s, feed_id, into_id, &log, err);
+	rc = rc ? rc : sql_accounts_feed_gone(s, feed_id, err);
 	rc = rc ? rc : sql_entries_drop(s, feed_id, &log, err);
 	rc = rc ? rc : sql_visits_drop(s, position, err);
 	rc = rc ? rc : sql_exec(s, "DELETE FROM schedule WHERE position = ?1", &v, 1, err);

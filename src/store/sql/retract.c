@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Retraction: a commit removes the entries that their feeds take back, as retention removes old
- * ones. An entry that is not stored leaves no trace.
+ * ones; those with labels of accounts stay. An entry that is not stored leaves no trace.
  */
 #include "store/sql/core.h"
 #include "base/banned.h"
@@ -12,13 +12,19 @@ int sql_entries_retract(struct sql *s, const struct sql_visit *v, size_t n, stru
 	/* locked: retention may remove the same entry meanwhile */
 	struct sql_rows r = SQL_QUERY_ROWS(s, err, sql_old_entry_row, &found,
 		"SELECT e.id, e.feed_id, e.entry_key, e.revision FROM {rows} entry_keys k, entries e"
-		" WHERE k.feed_id = v.feed AND k.entry_key = v.ekey AND e.id = k.entry_id {update}",
+		" WHERE k.feed_id = v.feed AND k.entry_key = v.ekey AND e.id = k.entry_id"
+		" AND NOT EXISTS (SELECT 1 FROM entry_labels l WHERE l.entry_id = e.id) {update}",
 		"feed:i ekey:b");
+	bool locked = false, any;
 	int rc;
 
 	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; v[i].has_entries && v[i].o.rc != FW_ENOTFOUND && k < v[i].o.retracted_n; k++)
+		for (size_t k = 0; v[i].has_entries && v[i].o.rc != FW_ENOTFOUND && k < v[i].o.retracted_n; k++) {
+			if (!locked)
+				r.rc = sql_accounts_lock_all(s, &any, err);
+			locked = true;
 			sql_rows_add(&r, SQL_V(SQL_INT(v[i].o.feed_id), SQL_KEY(v[i].o.retracted[k].key)));
+		}
 	}
 	rc = sql_rows_end(&r);
 	rc = rc == FW_ENOMEM ? fw_no_memory(err) : rc;

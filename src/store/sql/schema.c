@@ -17,15 +17,16 @@
 static const char *const TABLES[] = {
 	"CREATE TABLE meta (name {name} PRIMARY KEY, value" N ") {table}",
 	"INSERT INTO meta (name, value) VALUES ('feedwheel', " MAGIC
-	"), ('schema', 2), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0),"
-	" ('changes_pruned_id', 0)",
+	"), ('schema', 3), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0),"
+	" ('changes_pruned_id', 0), ('account_id', 0)",
 	"CREATE TABLE workers (id {pk}, name {name} NOT NULL, lease_ms" N ", until_ms" N ", idle" N ") {table}",
 	"CREATE TABLE shards (shard {pk}, worker BIGINT, version" N ", quiet_since_ms" N ") {table}",
 	"INSERT INTO shards (shard, worker, version, quiet_since_ms) WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT "
 	"i + 1 FROM c WHERE i < 1023) SELECT i, NULL, 0, 0 FROM c",
 	"CREATE TABLE schedule (position {pk}, due_at_ms" N ", host_id" N ", status" N0 ", last_kind" N0
 	", http_status" N0 ", fail_n" N0 ", crash_n" N0 ", last_visit_ms" N0 ", last_ok_ms" N0 ", last_new_ms" N0
-	", expect_us" N0 ", expect_dev_us" N0 ", expect_parts" N0 ", last_visit_id" N0 ", why {text}) {filled}",
+	", expect_us" N0 ", expect_dev_us" N0 ", expect_parts" N0 ", last_visit_id" N0 ", why {text}, entry_total_n" N0
+	") {filled}",
 	/* rate limit state that must survive the shard's owner */
 	"CREATE TABLE hosts (shard" N ", host_id" N ", next_ok_ms" N ", cooldown_until_ms" N ", learned_delay_ms" N
 	", PRIMARY KEY (shard, host_id)) {clustered}",
@@ -72,6 +73,29 @@ static const char *const LOG_TABLES[] = {
 static const char *const LOG_UPGRADE[] = {
 	"INSERT INTO meta (name, value) VALUES ('changes_pruned_id', 0)",
 	"UPDATE meta SET value = 2 WHERE name = 'schema'",
+};
+
+/* Accounts: since schema 3. */
+static const char *const ACCOUNT_TABLES[] = {
+	"CREATE TABLE accounts (id {pk}, name {name} NOT NULL UNIQUE, password {text} NOT NULL, admin" N
+	", created_ms" N ", used_ms" N ", label_id" N ") {table}",
+	"CREATE TABLE account_tokens (token_hash {key16} NOT NULL PRIMARY KEY, account_id" N ", kind" N
+	", name {name} NOT NULL, created_ms" N ", used_ms" N ", until_ms BIGINT) {table}",
+	"CREATE INDEX account_tokens_account ON account_tokens (account_id)",
+	"CREATE TABLE subscriptions (account_id" N ", feed_id" N ", mark_id" N ", read_n" N ", added_ms" N
+	", title {text}, folder {text}, PRIMARY KEY (account_id, feed_id)) {filled}",
+	"CREATE INDEX subscriptions_feed ON subscriptions (feed_id)",
+	"CREATE TABLE read_exceptions (account_id" N ", feed_id" N ", entry_id" N
+	", PRIMARY KEY (account_id, feed_id, entry_id)) {clustered}",
+	"CREATE TABLE labels (account_id" N ", id" N ", name {name} NOT NULL, PRIMARY KEY (account_id, id)) {table}",
+	"CREATE TABLE entry_labels (account_id" N ", label_id" N ", entry_id" N ", feed_id" N ", at_ms" N
+	", PRIMARY KEY (account_id, label_id, entry_id)) {clustered}",
+	"CREATE INDEX entry_labels_entry ON entry_labels (entry_id)",
+};
+static const char *const ACCOUNT_UPGRADE[] = {
+	("ALTER TABLE schedule ADD COLUMN entry_total_n" N0),
+	"INSERT INTO meta (name, value) VALUES ('account_id', 0)",
+	"UPDATE meta SET value = 3 WHERE name = 'schema'",
 };
 
 /*
@@ -139,15 +163,24 @@ int sql_schema_create(struct sql *s, const char *const *search, struct fw_err *e
 	int rc = schema_scripts_run(s, TABLES, FW_N(TABLES), err);
 
 	rc = rc ? rc : schema_scripts_run(s, LOG_TABLES, FW_N(LOG_TABLES), err);
+	rc = rc ? rc : schema_scripts_run(s, ACCOUNT_TABLES, FW_N(ACCOUNT_TABLES), err);
 	rc = rc ? rc : schema_scripts_run(s, VIEWS, FW_N(VIEWS), err);
 	return rc ? rc : schema_scripts_run(s, search, SIZE_MAX, err);
 }
 
-int sql_schema_upgrade(struct sql *s, const char *const *search, struct fw_err *err)
+static int schema_log_add(struct sql *s, const char *const *search, struct fw_err *err)
 {
 	int rc = schema_scripts_run(s, LOG_TABLES, FW_N(LOG_TABLES), err);
 
 	if (!rc && search)
 		rc = schema_scripts_run(s, search, SIZE_MAX, err);
 	return rc ? rc : schema_scripts_run(s, LOG_UPGRADE, FW_N(LOG_UPGRADE), err);
+}
+
+int sql_schema_upgrade(struct sql *s, const char *const *search, struct fw_err *err)
+{
+	int rc = s->schema < SQL_SCHEMA_LOG ? schema_log_add(s, search, err) : 0;
+
+	rc = rc ? rc : schema_scripts_run(s, ACCOUNT_TABLES, FW_N(ACCOUNT_TABLES), err);
+	return rc ? rc : schema_scripts_run(s, ACCOUNT_UPGRADE, FW_N(ACCOUNT_UPGRADE), err);
 }

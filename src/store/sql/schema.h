@@ -21,7 +21,19 @@
  *   row_counts  the number of entries and visits: one row for each commit, so that commits share no
  *               row; maintenance adds them up. The ids of a commit's visits contain its row's id
  *   meta        schema, lease_id, feed_id and entry_id (the last ones assigned; entry_id also
- *               numbers changes), indexed_entry_id, changes (of schedules), changes_pruned_id
+ *               numbers changes), indexed_entry_id, changes (of schedules), changes_pruned_id,
+ *               account_id
+ *
+ * Accounts (accounts.h) have tables of their own, empty without an account:
+ *
+ *   subscriptions    entries up to mark_id are read, but for exceptions. unread = the feed's
+ *                    schedule.entry_total_n - read_n: no count is a scan, and a new entry writes
+ *                    no row of an account
+ *   read_exceptions  above mark_id: the entry is read; else it is unread
+ *   entry_labels     label_id 0: starred
+ *
+ * entry_total_n rises with each entry that the feed gets, and never sinks. It is no count of rows:
+ * it starts at 0 in a store that was upgraded.
  */
 #ifndef FW_STORE_SQL_SCHEMA_H
 #define FW_STORE_SQL_SCHEMA_H
@@ -30,7 +42,8 @@
 
 #include "store/sql/sql.h"
 
-#define SQL_SCHEMA 2 /* 1, of release 0.1.0, had no log of changes */
+#define SQL_SCHEMA 3     /* 1, of release 0.1.0, had no log of changes, 2 no accounts */
+#define SQL_SCHEMA_LOG 2 /* the first one with the log of changes */
 #define SQL_POSITION_BITS 53
 #define SQL_VISIT_BITS 10 /* low bits of a visit id: index within its row of row_counts */
 

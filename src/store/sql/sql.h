@@ -36,6 +36,8 @@
  * 	{kind x} {status x}  the name of a visit's kind, of a feed's status
  * 	{words x}        a text made of literals, as a column: comparable with texts of any client
  * 	{ms x}           microseconds as whole milliseconds
+ * 	{indexed i}      the number of indexes with the name i
+ * 	{of t}           after DROP INDEX: the table t
  * 	{jsonb x}        a {json} column for people's queries: of the type that the engine can
  * 	search {tags x}         the member `tags` (an array of texts) of a JSON object as text,
  * 	separated by

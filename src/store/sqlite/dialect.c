@@ -283,6 +283,8 @@ static const struct sql_fragment SQLITE_FRAGMENTS[] = {
 	{"iso", "strftime('%Y-%m-%dT%H:%M:%fZ', ($1) / 1000.0, 'unixepoch')"},
 	{"words", "$1"},
 	{"ms", "($1) / 1000"},
+	{"indexed", "(SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name = '$1')"},
+	{"of", ""},
 	{"jsonb", "$1"},
 	{"tags", "(SELECT group_concat(value, ', ') FROM json_each($1, '$.tags'))"},
 	{"id", "INTEGER PRIMARY KEY"},

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Accounts: readers who share the store's feeds and entries, each with subscriptions, read marks,
+ * stars and labels of its own. On SQL stores; on Redis each function returns FW_EINVAL with words.
+ *
+ * An entry's number (struct fw_entry_row.id) is the same in all accounts and all client APIs.
+ * Numbers rise in the order in which entries were stored.
+ *
+ * All functions block; all return 0 or an error code, FW_ENOTFOUND for what does not exist. Strings
+ * are UTF-8; those that callbacks get are borrowed for the call.
+ */
+#ifndef FW_API_ACCOUNT_H
+#define FW_API_ACCOUNT_H
+
+#include "feedwheel/store.h"
+
+struct fw_arena;
+struct fw_config;
+
+#define FW_ACCOUNT_NAME_MAX 64    /* letters, digits, '.', '_', '-', '@' */
+#define FW_ACCOUNT_PASSWORD_MIN 8 /* bytes */
+#define FW_ACCOUNT_PASSWORD_MAX 1024
+#define FW_ACCOUNT_TOKEN_MAX 48   /* text of a token and NUL; [A-Za-z0-9] only (GRD-03) */
+#define FW_ACCOUNT_TOKENS_MAX 100 /* of an account; sessions expire */
+#define FW_LABEL_NAME_MAX 200     /* bytes of a label, a folder, a title: UTF-8 without control characters */
+#define FW_LABEL_STARRED 0        /* the label that every account has */
+
+/* ---- accounts -------------------------------------------------------------------------------- */
+
+struct fw_account {
+	int64_t id; /* never reused */
+	struct fw_str name;
+	bool admin;                  /* may use the operator's routes too */
+	int64_t created_ms, used_ms; /* used: last request, within some minutes; 0: never */
+	uint64_t subscription_n;
+	size_t token_n; /* client tokens, without sessions */
+};
+
+/* FW_EINVAL: the name or the password is invalid, or the name is taken. */
+FW_MUST_CHECK int fw_account_add(struct fw_store *st, struct fw_str name, struct fw_str password, bool admin,
+	int64_t now_ms, int64_t *id, struct fw_err *err);
+FW_MUST_CHECK int fw_account_set_password(
+	struct fw_store *st, struct fw_str name, struct fw_str password, struct fw_err *err);
+FW_MUST_CHECK int fw_account_set_admin(struct fw_store *st, struct fw_str name, bool admin, struct fw_err *err);
+/* With all that belongs to it; feeds and entries stay. */
+FW_MUST_CHECK int fw_account_remove(struct fw_store *st, struct fw_str name, struct fw_err *err);
+/* Strings go into the arena. */
+FW_MUST_CHECK int fw_account_get(
+	struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_account *out, struct fw_err *err);
+typedef int fw_account_cb(void *ctx, const struct fw_account *account);
+/* By name. */
+FW_MUST_CHECK int fw_account_list(struct fw_store *st, fw_account_cb *cb, void *ctx, struct fw_err *err);
+/*
+ * Check a password: 0 and the account's id; FW_ENOTFOUND: the name or the password is wrong, in the
+ * same time. Cost: about 30 ms of CPU and 19 MiB for this call.
+ */
+FW_MUST_CHECK int fw_account_login(
+	struct fw_store *st, struct fw_str name, struct fw_str password, int64_t *id, struct fw_err *err);
+
+/* ---- tokens of clients, and sessions --------------------------------------------------------- */
+
+enum fw_account_token_kind {
+	FW_ACCOUNT_TOKEN_CLIENT,  /* made by `user token`, or by a login of a client: no expiry */
+	FW_ACCOUNT_TOKEN_SESSION, /* of a browser */
+	FW_ACCOUNT_TOKEN_FEVER,   /* its text is the Fever API's key, md5 of "name:secret" */
+};
+struct fw_account_token {
+	struct fw_str name; /* "phone"; unique within the account and kind */
+	enum fw_account_token_kind kind;
+	int64_t created_ms, used_ms, until_ms; /* until: FW_NO_DATE: never */
+};
+/*
+ * Make a token and write its text; only its hash is stored. One of the same name and kind is
+ * replaced. For FEVER text is the secret that the user types as password.
+ */
+FW_MUST_CHECK int fw_account_token_add(struct fw_store *st, int64_t account_id, struct fw_str name,
+	enum fw_account_token_kind kind, int64_t now_ms, int64_t until_ms, char text[FW_ACCOUNT_TOKEN_MAX],
+	struct fw_err *err);
+FW_MUST_CHECK int fw_account_token_remove(
+	struct fw_store *st, int64_t account_id, struct fw_str name, struct fw_err *err);
+typedef int fw_account_token_cb(void *ctx, const struct fw_account_token *token);
+FW_MUST_CHECK int fw_account_token_list(
+	struct fw_store *st, int64_t account_id, fw_account_token_cb *cb, void *ctx, struct fw_err *err);
+/* Whose token is this? FW_ENOTFOUND: nobody's, or it has expired. One lookup by its hash. */
+FW_MUST_CHECK int fw_account_token_find(struct fw_store *st, struct fw_str text, enum fw_account_token_kind kind,
+	int64_t now_ms, struct fw_arena *a, struct fw_account *out, struct fw_err *err);
+
+/* ---- subscriptions --------------------------------------------------------------------------- */
+
+struct fw_subscription {
+	int64_t feed_id;
+	struct fw_str title;  /* the account's; "": the feed's */
+	struct fw_str folder; /* "": none; "News/Tech": below News */
+	int64_t added_ms;
+	int64_t unread_n;           /* out */
+	int64_t newest_ms;          /* out: when the feed's newest entry was stored; 0: never */
+	const struct fw_feed *feed; /* out: url, title, home_page_url, icon, error, last visit; brief: NULL */
+};
+
+/*
+ * Subscribe, or change title and folder of a subscription that exists (members that are absent
+ * stay). A feed that is new to the store is added to it, as `feedwheel add` does; *feed_id and
+ * *added are out. url is as a user types it: fw_url_clean(). The newest 100 entries that the feed
+ * has are unread. FW_EINVAL: the URL, the title or the folder is invalid.
+ */
+FW_MUST_CHECK int fw_account_subscribe(struct fw_store *st, int64_t account_id, struct fw_str url,
+	const struct fw_subscription *set, int64_t now_ms, int64_t *feed_id, bool *added, struct fw_err *err);
+/*
+ * The same for many feeds, in few transactions, as an OPML file names them: url, username,
+ * password, user_title, folder and home_page_url of each are looked at, and id is out. A title or a
+ * folder that is invalid is left out: it is no reason to refuse a file. *added: how many the
+ * account lacked.
+ */
+FW_MUST_CHECK int fw_account_import(struct fw_store *st, int64_t account_id, struct fw_feed_new *feed, size_t n,
+	int64_t now_ms, size_t *added, struct fw_err *err);
+/* FW_ENOTFOUND: the account does not subscribe this feed. FW_EINVAL: as above. */
+FW_MUST_CHECK int fw_account_subscription_set(
+	struct fw_store *st, int64_t account_id, const struct fw_subscription *set, struct fw_err *err);
+/* Stars and labels stay. */
+FW_MUST_CHECK int fw_account_unsubscribe(struct fw_store *st, int64_t account_id, int64_t feed_id, struct fw_err *err);
+typedef int fw_subscription_cb(void *ctx, const struct fw_subscription *s);
+/*
+ * By feed id. feed_id not 0: only this one. brief: without title and feed; then the cost is two
+ * narrow rows of each subscription, and no entry.
+ */
+FW_MUST_CHECK int fw_account_subscription_list(struct fw_store *st, int64_t account_id, int64_t feed_id, bool brief,
+	fw_subscription_cb *cb, void *ctx, struct fw_err *err);
+/* Rename a folder and, unless only, those below it; to "": their subscriptions are in none. */
+FW_MUST_CHECK int fw_account_folder_rename(
+	struct fw_store *st, int64_t account_id, struct fw_str from, struct fw_str to, bool only, struct fw_err *err);
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+struct fw_label {
+	int64_t id; /* FW_LABEL_STARRED is not listed */
+	struct fw_str name;
+	int64_t entry_n;
+};
+typedef int fw_label_cb(void *ctx, const struct fw_label *label);
+FW_MUST_CHECK int fw_account_label_list(
+	struct fw_store *st, int64_t account_id, fw_label_cb *cb, void *ctx, struct fw_err *err);
+/* The label's id; make: created if there is none, else FW_ENOTFOUND. */
+FW_MUST_CHECK int fw_account_label(
+	struct fw_store *st, int64_t account_id, struct fw_str name, bool make, int64_t *id, struct fw_err *err);
+/* to "": removed, and its entries lose it. FW_EINVAL: the name is taken. */
+FW_MUST_CHECK int fw_account_label_rename(
+	struct fw_store *st, int64_t account_id, struct fw_str from, struct fw_str to, struct fw_err *err);
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+enum fw_read_filter { FW_READ_ANY, FW_READ_UNREAD, FW_READ_READ };
+
+/* Which entries of an account: all parts must hold. */
+struct fw_stream {
+	int64_t account_id;
+	int64_t feed_id;      /* 0: all subscriptions. A feed that is not subscribed has only labelled entries */
+	struct fw_str folder; /* with all below it; "": subscriptions in none; absent: any */
+	bool folder_only;     /* with folder: without those below it */
+	bool labelled;        /* only entries with label_id */
+	int64_t label_id;     /* FW_LABEL_STARRED, or a label's id */
+	bool not_labelled;    /* without label_id (xt=starred) */
+	enum fw_read_filter read;
+	int64_t since_ms, until_ms; /* stored at or after, and before; 0: any time */
+	int64_t published_since_ms, published_until_ms;
+	int64_t after_id, before_id; /* both exclusive; 0: none */
+	struct fw_str search;        /* feedwheel-query(7); absent: none */
+	bool oldest_first;
+	bool by_date;                      /* by fw_store_entry_date() and id, else by id */
+	int64_t behind_id, behind_date_ms; /* by_date: the last entry seen; 0: none */
+	size_t offset, limit;              /* limit 0: all; offset: of Miniflux, costs its rows */
+	bool content;
+};
+
+struct fw_stream_entry {
+	const struct fw_entry_row *entry; /* fw_account_ids(): only id and feed_id are set */
+	bool read;                        /* entries of feeds that are not subscribed are */
+	bool starred;                     /* not for fw_account_ids() */
+	const int64_t *label_id;          /* of the account, without starred; not for fw_account_ids() */
+	size_t label_n;
+};
+typedef int fw_stream_cb(void *ctx, const struct fw_stream_entry *e);
+/* A callback's result other than 0 stops the walk and is returned. */
+FW_MUST_CHECK int fw_account_entries(
+	struct fw_store *st, const struct fw_stream *s, fw_stream_cb *cb, void *ctx, struct fw_err *err);
+/*
+ * Only numbers, feeds and read: no row of an entry is read unless a date or a search needs it.
+ */
+FW_MUST_CHECK int fw_account_ids(
+	struct fw_store *st, const struct fw_stream *s, fw_stream_cb *cb, void *ctx, struct fw_err *err);
+/* Entries by number, in the order of ids[]; those that the account may not see are left out. */
+FW_MUST_CHECK int fw_account_entries_get(struct fw_store *st, int64_t account_id, const int64_t *ids, size_t n,
+	bool content, fw_stream_cb *cb, void *ctx, struct fw_err *err);
+/* How many entries match; the cost of fw_account_ids(). */
+FW_MUST_CHECK int fw_account_count(struct fw_store *st, const struct fw_stream *s, int64_t *n, struct fw_err *err);
+
+/* What happens to the entries of one edit; all or none of it is stored. */
+struct fw_entry_edit {
+	int read;                    /* 1 read, 0 unread, -1 as it is */
+	const int64_t *add, *remove; /* label ids, FW_LABEL_STARRED among them */
+	size_t add_n, remove_n;
+};
+/*
+ * Numbers that the account may not see are skipped. 10,000 ids are one transaction of few
+ * statements.
+ */
+FW_MUST_CHECK int fw_account_edit(struct fw_store *st, int64_t account_id, const int64_t *ids, size_t n,
+	const struct fw_entry_edit *edit, int64_t now_ms, struct fw_err *err);
+/*
+ * Mark as read what s says (only account_id, feed_id, folder, folder_only, labelled and label_id
+ * are looked at), up to what was stored before until_ms (0: all), and with a number up to and with
+ * last_id (0: all).
+ */
+FW_MUST_CHECK int fw_account_mark_read(
+	struct fw_store *st, const struct fw_stream *s, int64_t until_ms, int64_t last_id, struct fw_err *err);
+
+/* Cost: as fw_account_subscription_list(). */
+struct fw_account_counts {
+	int64_t unread_n, starred_n;
+	int64_t newest_id; /* no entry of the store has a higher number */
+};
+FW_MUST_CHECK int fw_account_counts(
+	struct fw_store *st, int64_t account_id, struct fw_account_counts *out, struct fw_err *err);
+
+#endif

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Accounts: names, logins, and the feeds that accounts bring. A feed that an account added has a
+ * record of kind "account_feed": it is paused when nobody subscribes it any more, and resumed by
+ * the next who does. The operator's feeds are left alone.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/url.h"
+#include "base/utf8.h"
+#include "engine/accounts/accounts.h"
+#include "base/banned.h"
+
+#define KIND FW_STR("account_feed")
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+int account_name_check(struct fw_str name, struct fw_err *err)
+{
+	bool good = name.len && name.len <= FW_ACCOUNT_NAME_MAX && name.p[0] != '-';
+
+	for (size_t i = 0; good && i < name.len; i++)
+		good = fw_is_alnum((unsigned char)name.p[i]) || strchr("_.-@", name.p[i]);
+	return good ? 0 :
+		      fw_err_set(err, FW_EINVAL,
+			      "'%.*s': a name is 1 to %d letters, digits and _.-@, and does not start with -",
+			      FW_STR_ARG(fw_str_sub(name, 0, FW_ACCOUNT_NAME_MAX)), FW_ACCOUNT_NAME_MAX);
+}
+
+struct account_finding {
+	struct fw_arena *a;
+	struct fw_account *out;
+	struct fw_str *password;
+	bool found;
+};
+
+static int account_found(void *ctx, const struct store_account *a)
+{
+	struct account_finding *w = ctx;
+
+	w->found = true;
+	*w->out = a->a;
+	w->out->name = fw_arena_str(w->a, a->a.name);
+	if (w->password)
+		*w->password = fw_arena_str(w->a, a->password);
+	return w->out->name.p && (!w->password || w->password->p) ? 0 : FW_ENOMEM;
+}
+
+int account_find(struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_account *out,
+	struct fw_str *password, struct fw_err *err)
+{
+	struct account_finding w = {.a = a, .out = out, .password = password};
+	const struct store_accounts *d = store_accounts(store_of(st), err);
+	int rc = d ? d->list(store_of(st), name.p ? name : FW_STR(""), account_found, &w, err) : FW_EINVAL;
+
+	if (rc == FW_ENOMEM)
+		return fw_no_memory(err);
+	return rc || w.found ? rc :
+			       fw_err_set(err, FW_ENOTFOUND, "account '%.*s': no account has this name",
+				       FW_STR_ARG(fw_str_sub(name, 0, FW_ACCOUNT_NAME_MAX)));
+}
+
+int fw_account_get(
+	struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_account *out, struct fw_err *err)
+{
+	return account_find(st, name, a, out, NULL, STORE_ERR(err));
+}
+
+struct account_listing_all {
+	fw_account_cb *cb;
+	void *ctx;
+};
+
+static int account_list_one(void *ctx, const struct store_account *a)
+{
+	const struct account_listing_all *l = ctx;
+
+	return l->cb(l->ctx, &a->a);
+}
+
+int fw_account_list(struct fw_store *st, fw_account_cb *cb, void *ctx, struct fw_err *err)
+{
+	const struct store_accounts *d = store_accounts(store_of(st), STORE_ERR(err));
+
+	return d ? d->list(store_of(st), FW_STR_NONE, account_list_one, &(struct account_listing_all){cb, ctx},
+			   STORE_ERR(err)) :
+		   FW_EINVAL;
+}
+
+/* ---- accounts -------------------------------------------------------------------------------- */
+
+int fw_account_add(struct fw_store *st, struct fw_str name, struct fw_str password, bool admin, int64_t now_ms,
+	int64_t *id, struct fw_err *err)
+{
+	char hash[ACCOUNT_PASSWORD_HASH_MAX];
+	struct store_account a = {.a = {.name = name, .admin = admin, .created_ms = now_ms}};
+	const struct store_accounts *d;
+	int rc;
+
+	*id = 0;
+	err = STORE_ERR(err);
+	d = store_accounts(store_of(st), err);
+	if (!d)
+		return FW_EINVAL;
+	rc = account_name_check(name, err);
+	rc = rc ? rc : account_password_hash(password, hash, err);
+	a.password = fw_str(hash);
+	return rc ? rc : d->add(store_of(st), &a, id, err);
+}
+
+/* Change members of an account that is found by its name. */
+static int account_change(
+	struct fw_store *st, struct fw_str name, struct store_account *to, unsigned what, struct fw_err *err)
+{
+	struct fw_account a;
+	struct fw_arena arena;
+	int rc;
+
+	fw_arena_init(&arena, 0);
+	rc = account_find(st, name, &arena, &a, NULL, err);
+	to->a.id = rc ? 0 : a.id;
+	rc = rc ? rc : store_of(st)->driver->accounts->set(store_of(st), to, what, err);
+	fw_arena_finish(&arena);
+	return rc;
+}
+
+int fw_account_set_password(struct fw_store *st, struct fw_str name, struct fw_str password, struct fw_err *err)
+{
+	char hash[ACCOUNT_PASSWORD_HASH_MAX];
+	int rc = account_password_hash(password, hash, STORE_ERR(err));
+
+	return rc ? rc :
+		    account_change(st, name, &(struct store_account){.password = fw_str(hash)}, STORE_ACCOUNT_PASSWORD,
+			    STORE_ERR(err));
+}
+
+int fw_account_set_admin(struct fw_store *st, struct fw_str name, bool admin, struct fw_err *err)
+{
+	return account_change(st, name, &(struct store_account){.a.admin = admin}, STORE_ACCOUNT_ADMIN, STORE_ERR(err));
+}
+
+int fw_account_login(struct fw_store *st, struct fw_str name, struct fw_str password, int64_t *id, struct fw_err *err)
+{
+	struct fw_account a = {0};
+	struct fw_str hash = FW_STR_NONE;
+	struct fw_arena arena;
+	bool is = false;
+	int rc;
+
+	*id = 0;
+	err = STORE_ERR(err);
+	fw_arena_init(&arena, 0);
+	rc = account_find(st, name, &arena, &a, &hash, err);
+	if (!rc || rc == FW_ENOTFOUND)
+		is = account_password_is(password, rc ? FW_STR_NONE : hash);
+	fw_arena_finish(&arena);
+	if (rc && rc != FW_ENOTFOUND)
+		return rc;
+	*id = is ? a.id : 0;
+	return is ? 0 : FW_ERR(err, FW_ENOTFOUND, "the name or the password is wrong");
+}
+
+/* ---- the feeds that accounts bring ----------------------------------------------------------- */
+
+struct account_feed_key {
+	char text[24];
+};
+
+static struct fw_str account_feed_key(struct account_feed_key *k, int64_t feed_id)
+{
+	(void)fw_snprintf(k->text, sizeof(k->text), "%lld", (long long)feed_id);
+	return fw_str(k->text);
+}
+
+/* Did an account add this feed? */
+static int account_feed_is(struct fw_store *st, int64_t feed_id, bool *is, struct fw_err *err)
+{
+	struct account_feed_key k;
+	struct fw_record r;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = fw_store_record_get(st, KIND, account_feed_key(&k, feed_id), &a, &r, err);
+	fw_arena_finish(&a);
+	*is = !rc;
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+/* Give the feed this status, if it is an account's and has the other one. */
+static int account_feed_switch(
+	struct fw_store *st, int64_t feed_id, enum fw_feed_status from, enum fw_feed_status to, struct fw_err *err)
+{
+	struct fw_feed f;
+	struct fw_arena a;
+	bool is;
+	int rc = account_feed_is(st, feed_id, &is, err);
+
+	if (rc || !is)
+		return rc;
+	fw_arena_init(&a, 0);
+	rc = fw_store_feed_find(st, feed_id, FW_STR_NONE, &a, &f, err);
+	if (!rc && f.status == from) {
+		f.status = to;
+		rc = fw_store_feed_set(st, &f, FW_SET_STATUS, err);
+	}
+	fw_arena_finish(&a);
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+static int account_feed_abandon(struct fw_store *st, int64_t feed_id, struct fw_err *err)
+{
+	int64_t n;
+	int rc = store_of(st)->driver->accounts->subscriber_count(store_of(st), feed_id, &n, err);
+
+	return rc || n ? rc : account_feed_switch(st, feed_id, FW_FEED_ACTIVE, FW_FEED_PAUSED, err);
+}
+
+/* ---- subscriptions --------------------------------------------------------------------------- */
+
+/* Note the feeds that were new to the store. */
+static int account_feeds_note(
+	struct fw_store *st, const struct fw_feed_new *f, size_t n, int64_t now_ms, struct fw_err *err)
+{
+	struct account_feed_key k;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < n; i++) {
+		const struct fw_record r = {.kind = KIND,
+			.key = account_feed_key(&k, f[i].id),
+			.value = FW_STR(""),
+			.at_ms = now_ms,
+			.until_ms = FW_NO_DATE};
+
+		if (!f[i].existed)
+			rc = fw_store_record_put(st, &r, false, NULL, err);
+	}
+	return rc;
+}
+
+/* The feeds' own titles and folders in the store are the operator's: an account sets none. */
+static int account_feeds_add(struct fw_store *st, const struct store_accounts *d, struct fw_feed_new *f,
+	struct fw_subscription *s, size_t n, int64_t account_id, int64_t now_ms, bool *existed, struct fw_err *err)
+{
+	int rc = fw_store_subscribe(st, f, n, err);
+
+	rc = rc ? rc : account_feeds_note(st, f, n, now_ms, err);
+	for (size_t i = 0; i < n; i++)
+		s[i].feed_id = f[i].id;
+	rc = rc ? rc : d->subscribe(store_of(st), account_id, s, n, now_ms, existed, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (!existed[i] && f[i].existed)
+			rc = account_feed_switch(st, f[i].id, FW_FEED_PAUSED, FW_FEED_ACTIVE, err);
+	}
+	return rc;
+}
+
+/* Clean the URL; a login in it is the feed's. */
+static int account_url_clean(struct fw_arena *a, struct fw_feed_new *f, struct fw_err *err)
+{
+	struct fw_str url, user, pass;
+	int rc = fw_url_clean(a, f->url, &url, &user, &pass, err);
+
+	if (!rc && !fw_utf8_fits(url, FW_URL_MAX))
+		rc = fw_err_set(err, FW_EINVAL, "the URL is not UTF-8");
+	if (rc)
+		return rc;
+	f->url = url;
+	f->username = user.p ? user : f->username;
+	f->password = user.p ? pass : f->password;
+	return 0;
+}
+
+int fw_account_subscribe(struct fw_store *st, int64_t account_id, struct fw_str url, const struct fw_subscription *set,
+	int64_t now_ms, int64_t *feed_id, bool *added, struct fw_err *err)
+{
+	struct fw_subscription s = set ? *set : (struct fw_subscription){0};
+	struct fw_feed_new f = {.url = url};
+	const struct store_accounts *d;
+	bool existed = false;
+	struct fw_arena a;
+	int rc;
+
+	*feed_id = 0;
+	*added = false;
+	err = STORE_ERR(err);
+	d = store_accounts(store_of(st), err);
+	if (!d)
+		return FW_EINVAL;
+	fw_arena_init(&a, 0);
+	rc = account_url_clean(&a, &f, err);
+	rc = rc ? rc : store_subscription_check(store_of(st), &s, err);
+	rc = rc ? rc : account_feeds_add(st, d, &f, &s, 1, account_id, now_ms, &existed, err);
+	fw_arena_finish(&a);
+	*feed_id = f.id;
+	*added = !rc && !existed;
+	return rc;
+}
+
+static struct fw_subscription account_subscription_of(const struct fw_feed_new *f)
+{
+	struct fw_subscription s = {.title = f->user_title, .folder = f->folder};
+
+	if (!fw_utf8_fits(s.title, FW_LABEL_NAME_MAX))
+		s.title = FW_STR_NONE;
+	s.folder = fw_utf8_fits(s.folder, FW_LABEL_NAME_MAX) && s.folder.p ? fw_path_trim(s.folder) : FW_STR_NONE;
+	return s;
+}
+
+int fw_account_import(struct fw_store *st, int64_t account_id, struct fw_feed_new *feed, size_t n, int64_t now_ms,
+	size_t *added, struct fw_err *err)
+{
+	struct fw_subscription *s = calloc(n + 1, sizeof(*s));
+	struct fw_feed_new *f = calloc(n + 1, sizeof(*f));
+	bool *existed = calloc(n + 1, sizeof(*existed));
+	const struct store_accounts *d;
+	struct fw_arena a;
+	int rc;
+
+	*added = 0;
+	err = STORE_ERR(err);
+	d = store_accounts(store_of(st), err);
+	fw_arena_init(&a, 0);
+	rc = !d ? FW_EINVAL : s && f && existed ? 0 : fw_no_memory(err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		f[i] = (struct fw_feed_new){.url = feed[i].url,
+			.home_page_url = feed[i].home_page_url,
+			.username = feed[i].username,
+			.password = feed[i].password};
+		s[i] = account_subscription_of(&feed[i]);
+		rc = account_url_clean(&a, &f[i], err);
+	}
+	rc = rc || !n ? rc : account_feeds_add(st, d, f, s, n, account_id, now_ms, existed, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		feed[i].id = f[i].id;
+		feed[i].existed = existed[i];
+		*added += !existed[i];
+	}
+	fw_arena_finish(&a);
+	free(s);
+	free(f);
+	free(existed);
+	return rc;
+}
+
+int fw_account_unsubscribe(struct fw_store *st, int64_t account_id, int64_t feed_id, struct fw_err *err)
+{
+	const struct store_accounts *d = store_accounts(store_of(st), STORE_ERR(err));
+	int rc = d ? d->unsubscribe(store_of(st), account_id, feed_id, STORE_ERR(err)) : FW_EINVAL;
+
+	return rc ? rc : account_feed_abandon(st, feed_id, STORE_ERR(err));
+}
+
+static int account_feed_id_add(void *ctx, const struct fw_subscription *s)
+{
+	fw_buf_add(ctx, &s->feed_id, sizeof(s->feed_id));
+	return ((struct fw_buf *)ctx)->rc;
+}
+
+int fw_account_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
+{
+	struct fw_buf feeds = FW_BUF_INIT(0);
+	struct fw_account a;
+	struct fw_arena arena;
+	const int64_t *id;
+	int rc;
+
+	err = STORE_ERR(err);
+	fw_arena_init(&arena, 0);
+	rc = account_find(st, name, &arena, &a, NULL, err);
+	rc = rc ? rc : fw_account_subscription_list(st, a.id, 0, true, account_feed_id_add, &feeds, err);
+	rc = rc == FW_ENOMEM ? fw_no_memory(err) : rc;
+	rc = rc ? rc : store_of(st)->driver->accounts->remove(store_of(st), a.id, err);
+	id = (const int64_t *)(const void *)feeds.p;
+	for (size_t i = 0; !rc && i < feeds.len / sizeof(*id); i++)
+		rc = account_feed_abandon(st, id[i], err);
+	fw_buf_finish(&feeds);
+	fw_arena_finish(&arena);
+	return rc;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The front, part 5: accounts. What needs no secrets (api/account.h); the rest is in
+ * engine/accounts. It checks arguments, and finds what a search names.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include "store/accounts.h"
+#include "base/banned.h"
+
+const struct store_accounts *store_accounts(struct store *st, struct fw_err *err)
+{
+	if (!st->driver->accounts)
+		(void)fw_err_set(err, FW_EINVAL,
+			"accounts need an SQL store: SQLite, PostgreSQL or MariaDB (this one is %s)", st->driver->name);
+	return st->driver->accounts;
+}
+
+static int accounts_any_one(void *ctx, const struct store_account *a)
+{
+	(void)a;
+	*(bool *)ctx = true;
+	return 1;
+}
+
+int store_accounts_any(struct store *st, bool *any, struct fw_err *err)
+{
+	int rc;
+
+	*any = false;
+	if (!st->driver->accounts)
+		return 0;
+	rc = st->driver->accounts->list(st, FW_STR_NONE, accounts_any_one, any, err);
+	return rc == 1 ? 0 : rc;
+}
+
+bool store_folder_rest(struct fw_str from, struct fw_str path, struct fw_str *rest)
+{
+	if (!from.len || !fw_str_starts(path, from) || (path.len > from.len && path.p[from.len] != '/'))
+		return false;
+	*rest = fw_str_sub(path, from.len, path.len);
+	return true;
+}
+
+/* Call a slot, or return the error that there is none. */
+#define ACCOUNTS(st, slot, ...)                                                           \
+	(store_accounts(store_of(st), STORE_ERR(err)) ?                                   \
+			store_of(st)->driver->accounts->slot(store_of(st), __VA_ARGS__) : \
+			FW_EINVAL)
+
+/* ---- subscriptions --------------------------------------------------------------------------- */
+
+#define FITS " at most 200 bytes of UTF-8, without control characters"
+
+static int account_folder_check(const struct store *to, struct fw_str *folder, struct fw_err *err)
+{
+	if (!fw_utf8_fits(*folder, FW_LABEL_NAME_MAX))
+		return store_invalid(to, "account: a folder has" FITS, err);
+	*folder = folder->p ? fw_path_trim(*folder) : *folder;
+	return 0;
+}
+
+int store_subscription_check(const struct store *to, struct fw_subscription *s, struct fw_err *err)
+{
+	if (!fw_utf8_fits(s->title, FW_LABEL_NAME_MAX))
+		return store_invalid(to, "account: a title has" FITS, err);
+	return account_folder_check(to, &s->folder, err);
+}
+
+int fw_account_subscription_set(
+	struct fw_store *st, int64_t account_id, const struct fw_subscription *set, struct fw_err *err)
+{
+	struct fw_subscription s = *set;
+	int rc = store_subscription_check(store_of(st), &s, STORE_ERR(err));
+
+	return rc ? rc : ACCOUNTS(st, subscription_set, account_id, &s, STORE_ERR(err));
+}
+
+int fw_account_subscription_list(struct fw_store *st, int64_t account_id, int64_t feed_id, bool brief,
+	fw_subscription_cb *cb, void *ctx, struct fw_err *err)
+{
+	return ACCOUNTS(st, subscription_list, account_id, feed_id, brief, cb, ctx, STORE_ERR(err));
+}
+
+int fw_account_folder_rename(
+	struct fw_store *st, int64_t account_id, struct fw_str from, struct fw_str to, bool only, struct fw_err *err)
+{
+	int rc = account_folder_check(store_of(st), &to, STORE_ERR(err));
+
+	from = fw_path_trim(from);
+	if (!rc && !from.len)
+		rc = store_invalid(store_of(st), "account: the folder's name is missing", STORE_ERR(err));
+	return rc ? rc : ACCOUNTS(st, folder_rename, account_id, from, to, only, STORE_ERR(err));
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+static int account_label_check(const struct store *to, struct fw_str name, struct fw_err *err)
+{
+	return !name.len || !fw_utf8_fits(name, FW_LABEL_NAME_MAX) ?
+		store_invalid(to, "account: a label's name is not empty, and has" FITS, err) :
+		0;
+}
+
+int fw_account_label_list(struct fw_store *st, int64_t account_id, fw_label_cb *cb, void *ctx, struct fw_err *err)
+{
+	return ACCOUNTS(st, label_list, account_id, cb, ctx, STORE_ERR(err));
+}
+
+int fw_account_label(
+	struct fw_store *st, int64_t account_id, struct fw_str name, bool make, int64_t *id, struct fw_err *err)
+{
+	int rc = account_label_check(store_of(st), name, STORE_ERR(err));
+
+	*id = 0;
+	return rc ? rc : ACCOUNTS(st, label, account_id, name, make, id, STORE_ERR(err));
+}
+
+int fw_account_label_rename(
+	struct fw_store *st, int64_t account_id, struct fw_str from, struct fw_str to, struct fw_err *err)
+{
+	int rc = to.len ? account_label_check(store_of(st), to, STORE_ERR(err)) : 0;
+
+	return rc ? rc : ACCOUNTS(st, label_rename, account_id, from, to, STORE_ERR(err));
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+/* An entry that a search found. */
+struct account_hit {
+	int64_t id, feed_id;
+};
+
+static int account_hit_add(void *ctx, const struct fw_entry_row *e)
+{
+	const struct account_hit h = {e->id, e->feed_id};
+
+	fw_buf_add(ctx, &h, sizeof(h));
+	return ((struct fw_buf *)ctx)->rc;
+}
+
+static int account_hit_compare(const void *a, const void *b)
+{
+	const struct account_hit *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* The entries of the store that match the search, and what else limits them all. */
+static int account_search(struct fw_store *st, const struct fw_stream *s, struct fw_buf *hits, struct fw_err *err)
+{
+	const struct fw_entry_query q = {.search = s->search,
+		.feed_id = s->feed_id,
+		.since_ms = s->since_ms,
+		.until_ms = s->until_ms,
+		.after_id = s->after_id,
+		.before_id = s->before_id};
+	int rc = fw_store_entry_list(st, &q, account_hit_add, hits, err);
+
+	if (rc == FW_ENOMEM)
+		return fw_no_memory(STORE_ERR(err));
+	if (!rc && hits->len)
+		qsort(hits->p, hits->len / sizeof(struct account_hit), sizeof(struct account_hit), account_hit_compare);
+	return rc;
+}
+
+static int account_stream_search(
+	struct fw_store *st, struct store_stream *q, fw_stream_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_buf hits = FW_BUF_INIT(0);
+	const struct account_hit *h;
+	int64_t *id = NULL;
+	int rc = account_search(st, q->s, &hits, err);
+
+	h = (const struct account_hit *)(const void *)hits.p;
+	q->found_n = hits.len / sizeof(*h);
+	id = rc ? NULL : calloc(2 * q->found_n + 1, sizeof(*id));
+	rc = rc || id ? rc : fw_no_memory(STORE_ERR(err));
+	for (size_t i = 0; !rc && i < q->found_n; i++) {
+		id[i] = h[i].id;
+		id[q->found_n + i] = h[i].feed_id;
+	}
+	fw_buf_finish(&hits);
+	if (!rc) {
+		q->found = id;
+		q->found_feed = id + q->found_n;
+		rc = store_of(st)->driver->accounts->stream(store_of(st), q, cb, ctx, STORE_ERR(err));
+	}
+	free(id);
+	return rc;
+}
+
+static int account_stream(struct fw_store *st, struct store_stream *q, fw_stream_cb *cb, void *ctx, struct fw_err *err)
+{
+	if (!store_accounts(store_of(st), STORE_ERR(err)))
+		return FW_EINVAL;
+	if (q->s->labelled && q->s->not_labelled)
+		return store_invalid(store_of(st), "account: a stream with a label and without it", STORE_ERR(err));
+	if (q->s->search.p)
+		return account_stream_search(st, q, cb, ctx, err);
+	return store_of(st)->driver->accounts->stream(store_of(st), q, cb, ctx, STORE_ERR(err));
+}
+
+int fw_account_entries(struct fw_store *st, const struct fw_stream *s, fw_stream_cb *cb, void *ctx, struct fw_err *err)
+{
+	return account_stream(st, &(struct store_stream){.s = s, .whole = true}, cb, ctx, err);
+}
+
+int fw_account_ids(struct fw_store *st, const struct fw_stream *s, fw_stream_cb *cb, void *ctx, struct fw_err *err)
+{
+	return account_stream(st, &(struct store_stream){.s = s}, cb, ctx, err);
+}
+
+int fw_account_count(struct fw_store *st, const struct fw_stream *s, int64_t *n, struct fw_err *err)
+{
+	*n = 0;
+	return account_stream(st, &(struct store_stream){.s = s, .counted = true, .n = n}, NULL, NULL, err);
+}
+
+int fw_account_entries_get(struct fw_store *st, int64_t account_id, const int64_t *ids, size_t n, bool content,
+	fw_stream_cb *cb, void *ctx, struct fw_err *err)
+{
+	return n ? ACCOUNTS(st, entries_get, account_id, ids, n, content, cb, ctx, STORE_ERR(err)) : 0;
+}
+
+/* ---- edits ----------------------------------------------------------------------------------- */
+
+int fw_account_edit(struct fw_store *st, int64_t account_id, const int64_t *ids, size_t n,
+	const struct fw_entry_edit *edit, int64_t now_ms, struct fw_err *err)
+{
+	return n ? ACCOUNTS(st, edit, account_id, ids, n, edit, now_ms, STORE_ERR(err)) : 0;
+}
+
+int fw_account_mark_read(
+	struct fw_store *st, const struct fw_stream *s, int64_t until_ms, int64_t last_id, struct fw_err *err)
+{
+	return ACCOUNTS(st, mark_read, s, until_ms, last_id, STORE_ERR(err));
+}
+
+int fw_account_counts(struct fw_store *st, int64_t account_id, struct fw_account_counts *out, struct fw_err *err)
+{
+	*out = (struct fw_account_counts){0};
+	return ACCOUNTS(st, counts, account_id, out, STORE_ERR(err));
+}

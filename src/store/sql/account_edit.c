@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: ISC */
+/* Edits of an account's state: entries read, unread, labelled; all read up to an entry. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "store/sql/accounts.h"
+#include "base/banned.h"
+
+/* ---- edit ------------------------------------------------------------------------------------ */
+
+/* An entry of the edit. */
+struct account_edit_entry {
+	int64_t id, feed_id; /* feed_id 0: there is no such entry */
+	int64_t mark_id;
+	bool subscribed, labelled, exception;
+};
+
+struct account_editing {
+	struct sql *s;
+	int64_t account_id, now_ms;
+	const struct fw_entry_edit *edit;
+	struct account_edit_entry *e; /* by id, each once */
+	size_t n;
+};
+
+static int account_edit_entry_row(void *ctx, const struct sql_row *row)
+{
+	const struct account_editing *w = ctx;
+
+	w->e[sql_int(row, 0)].feed_id = sql_int(row, 1);
+	return 0;
+}
+
+static int account_edit_mark_row(void *ctx, const struct sql_row *row)
+{
+	const struct account_editing *w = ctx;
+
+	w->e[sql_int(row, 0)].subscribed = true;
+	w->e[sql_int(row, 0)].mark_id = sql_int(row, 1);
+	return 0;
+}
+
+static int account_edit_exception_row(void *ctx, const struct sql_row *row)
+{
+	const struct account_editing *w = ctx;
+
+	w->e[sql_int(row, 0)].exception = true;
+	return 0;
+}
+
+static int account_edit_label_row(void *ctx, const struct sql_row *row)
+{
+	const struct account_editing *w = ctx;
+
+	w->e[sql_int(row, 0)].labelled = true;
+	return 0;
+}
+
+static int account_edit_entries_read(struct account_editing *w, struct fw_err *err)
+{
+	struct sql_rows r = SQL_QUERY_ROWS(w->s, err, account_edit_entry_row, w,
+		"SELECT v.nth, e.feed_id FROM {rows} entries e WHERE e.id = v.spot", "nth:i spot:i");
+
+	for (size_t i = 0; i < w->n; i++)
+		sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(w->e[i].id)));
+	return sql_rows_end(&r);
+}
+
+/* For many entries all marks and exceptions are read, in two passes. */
+static int account_edit_state_all(struct account_editing *w, struct fw_err *err)
+{
+	struct sql_account_state st;
+	int rc = sql_account_state_read(w->s, &st, &(struct fw_stream){.account_id = w->account_id}, err);
+
+	for (size_t i = 0; !rc && i < w->n; i++) {
+		struct account_edit_entry *e = &w->e[i];
+		const struct sql_account_feed *f = e->feed_id ? sql_account_feed_find(&st, e->feed_id) : NULL;
+
+		if (!f)
+			continue;
+		e->subscribed = true;
+		e->mark_id = f->mark_id;
+		e->exception = sql_account_has_read(&st, f, e->id) != (e->id <= f->mark_id);
+	}
+	sql_account_state_finish(&st);
+	return rc;
+}
+
+static int account_edit_state(struct account_editing *w, struct fw_err *err)
+{
+	struct sql_rows mark = SQL_QUERY_ROWS(w->s, err, account_edit_mark_row, w,
+		"SELECT v.nth, t.mark_id FROM {rows} subscriptions t WHERE t.account_id = v.owner AND t.feed_id ="
+		" v.feed",
+		"nth:i owner:i feed:i");
+	struct sql_rows exception = SQL_QUERY_ROWS(w->s, err, account_edit_exception_row, w,
+		"SELECT v.nth FROM {rows} read_exceptions x WHERE x.account_id = v.owner AND x.feed_id = v.feed"
+		" AND x.entry_id = v.spot",
+		"nth:i owner:i feed:i spot:i");
+	const struct sql_value owner = SQL_INT(w->account_id);
+
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->e[i].feed_id)
+			sql_rows_add(&mark, SQL_V(SQL_INT(i), owner, SQL_INT(w->e[i].feed_id)));
+	}
+	exception.rc = sql_rows_end(&mark);
+	for (size_t i = 0; w->edit->read >= 0 && i < w->n; i++) {
+		if (w->e[i].subscribed)
+			sql_rows_add(
+				&exception, SQL_V(SQL_INT(i), owner, SQL_INT(w->e[i].feed_id), SQL_INT(w->e[i].id)));
+	}
+	return sql_rows_end(&exception);
+}
+
+/* Of entries whose feed is not subscribed. */
+static int account_edit_labelled(struct account_editing *w, struct fw_err *err)
+{
+	struct sql_rows label = SQL_QUERY_ROWS(w->s, err, account_edit_label_row, w,
+		"SELECT v.nth FROM {rows} entry_labels l WHERE l.entry_id = v.spot AND l.account_id = v.owner",
+		"nth:i owner:i spot:i");
+	const struct sql_value owner = SQL_INT(w->account_id);
+
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->e[i].feed_id && !w->e[i].subscribed)
+			sql_rows_add(&label, SQL_V(SQL_INT(i), owner, SQL_INT(w->e[i].id)));
+	}
+	return sql_rows_end(&label);
+}
+
+#define MANY 300
+
+static int account_edit_read(struct account_editing *w, struct fw_err *err)
+{
+	int rc = account_edit_entries_read(w, err);
+
+	rc = rc ? rc : w->n >= MANY ? account_edit_state_all(w, err) : account_edit_state(w, err);
+	return rc ? rc : account_edit_labelled(w, err);
+}
+
+static bool account_edit_is_read(const struct account_edit_entry *e)
+{
+	return (e->id <= e->mark_id) != e->exception;
+}
+
+/* Add and remove exceptions. Entries that have the wanted state already are left. */
+static int account_edit_exceptions(struct account_editing *w, struct fw_err *err)
+{
+	struct sql_rows put = SQL_ROWS(w->s, err,
+		"INSERT INTO read_exceptions (account_id, feed_id, entry_id) {values}",
+		"account_id:i feed_id:i entry_id:i");
+	struct sql_rows drop = SQL_ROWS(w->s, err,
+		"DELETE FROM read_exceptions {using} WHERE account_id = v.owner AND feed_id = v.feed AND entry_id ="
+		" v.spot",
+		"owner:i feed:i spot:i");
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct account_edit_entry *e = &w->e[i];
+
+		if (e->subscribed && account_edit_is_read(e) != (w->edit->read == 1))
+			sql_rows_add(e->exception ? &drop : &put,
+				SQL_V(SQL_INT(w->account_id), SQL_INT(e->feed_id), SQL_INT(e->id)));
+	}
+	put.rc = sql_rows_end(&put);
+	drop.rc = drop.rc ? drop.rc : put.rc;
+	return sql_rows_end(&drop);
+}
+
+static int account_edit_entry_compare(const void *a, const void *b)
+{
+	const struct account_edit_entry *x = a, *y = b;
+
+	if (x->feed_id != y->feed_id)
+		return x->feed_id < y->feed_id ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/*
+ * Change read_n of each feed. A feed without unread entries then needs no exceptions: its mark goes
+ * to the head. That was read before: an entry that another commit stores meanwhile is above it.
+ */
+static int account_edit_counts(struct account_editing *w, struct fw_err *err)
+{
+	struct sql_rows count = SQL_ROWS(w->s, err,
+		"UPDATE subscriptions AS t SET read_n = t.read_n + v.more {from} WHERE t.account_id = v.owner"
+		" AND t.feed_id = v.feed",
+		"owner:i feed:i more:i");
+	struct sql_rows mark = SQL_ROWS(w->s, err,
+		"UPDATE subscriptions AS t SET mark_id = v.head {from} WHERE t.account_id = v.owner AND t.feed_id ="
+		" v.feed AND t.mark_id < v.head AND t.read_n = " SQL_ENTRY_TOTAL("v.feed"),
+		"owner:i feed:i head:i");
+	struct sql_rows drop = SQL_ROWS(w->s, err,
+		"DELETE FROM read_exceptions {using} WHERE account_id = v.owner AND feed_id = v.feed AND EXISTS (SELECT"
+		" 1 FROM subscriptions t WHERE t.account_id = v.owner AND t.feed_id = v.feed AND t.mark_id = v.head"
+		" AND t.read_n = " SQL_ENTRY_TOTAL("v.feed") ")",
+		"owner:i feed:i head:i");
+	const struct sql_value owner = SQL_INT(w->account_id);
+	bool read = w->edit->read == 1;
+	int64_t head, n = 0;
+
+	count.rc = sql_query_int(w->s, "SELECT value FROM meta WHERE name = 'entry_id'", SQL_NONE, 0, &head, err);
+	for (size_t i = 0; i < w->n; i++) {
+		const struct account_edit_entry *e = &w->e[i];
+
+		n += e->subscribed && account_edit_is_read(e) != read;
+		if (i + 1 < w->n && e[1].feed_id == e->feed_id)
+			continue;
+		if (n) {
+			sql_rows_add(&count, SQL_V(owner, SQL_INT(e->feed_id), SQL_INT(read ? n : -n)));
+			if (read)
+				sql_rows_add(&mark, SQL_V(owner, SQL_INT(e->feed_id), SQL_INT(head)));
+			if (read)
+				sql_rows_add(&drop, SQL_V(owner, SQL_INT(e->feed_id), SQL_INT(head)));
+		}
+		n = 0;
+	}
+	count.rc = sql_rows_end(&count);
+	mark.rc = mark.rc ? mark.rc : count.rc;
+	mark.rc = sql_rows_end(&mark);
+	drop.rc = drop.rc ? drop.rc : mark.rc;
+	return sql_rows_end(&drop);
+}
+
+static int account_edit_labels(struct account_editing *w, struct fw_err *err)
+{
+	struct sql_rows add = SQL_ROWS(w->s, err,
+		"INSERT INTO entry_labels (account_id, label_id, entry_id, feed_id, at_ms) {values}"
+		" {keep account_id, label_id, entry_id|entry_labels.account_id}",
+		"account_id:i label_id:i entry_id:i feed_id:i at_ms:i");
+	struct sql_rows remove = SQL_ROWS(w->s, err,
+		"DELETE FROM entry_labels {using} WHERE account_id = v.owner AND label_id = v.label AND entry_id ="
+		" v.spot",
+		"owner:i label:i spot:i");
+	const struct fw_entry_edit *edit = w->edit;
+	const struct sql_value owner = SQL_INT(w->account_id);
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct account_edit_entry *e = &w->e[i];
+
+		for (size_t k = 0; (e->subscribed || e->labelled) && k < edit->remove_n; k++)
+			sql_rows_add(&remove, SQL_V(owner, SQL_INT(edit->remove[k]), SQL_INT(e->id)));
+	}
+	add.rc = sql_rows_end(&remove);
+	for (size_t k = 0; k < edit->add_n; k++) {
+		for (size_t i = 0; i < w->n; i++) {
+			const struct account_edit_entry *e = &w->e[i];
+
+			if (e->subscribed || e->labelled)
+				sql_rows_add(&add,
+					SQL_V(owner, SQL_INT(edit->add[k]), SQL_INT(e->id), SQL_INT(e->feed_id),
+						SQL_INT(w->now_ms)));
+		}
+	}
+	return sql_rows_end(&add);
+}
+
+/* A label may have been removed meanwhile. */
+static int account_edit_labels_check(struct account_editing *w, struct fw_err *err)
+{
+	int64_t n = 1;
+	int rc = 0;
+
+	for (size_t k = 0; !rc && n && k < w->edit->add_n; k++) {
+		if (w->edit->add[k] != FW_LABEL_STARRED)
+			rc = sql_query_int(w->s, "SELECT count(*) FROM labels WHERE account_id = ?1 AND id = ?2",
+				SQL_V(SQL_INT(w->account_id), SQL_INT(w->edit->add[k])), 0, &n, err);
+	}
+	return rc || n ? rc : fw_err_set(err, FW_ENOTFOUND, "%s: the account has no such label", w->s->name);
+}
+
+static int account_edit(struct sql *s, void *ctx, struct fw_err *err)
+{
+	struct account_editing *w = ctx;
+	int rc = sql_account_lock(s, w->account_id, err);
+
+	for (size_t i = 0; i < w->n; i++)
+		w->e[i] = (struct account_edit_entry){.id = w->e[i].id};
+	rc = rc ? rc : account_edit_labels_check(w, err);
+	rc = rc ? rc : account_edit_read(w, err);
+	if (!rc)
+		qsort(w->e, w->n, sizeof(*w->e), account_edit_entry_compare);
+	if (!rc && w->edit->read >= 0) {
+		rc = account_edit_exceptions(w, err);
+		rc = rc ? rc : account_edit_counts(w, err);
+	}
+	return rc ? rc : account_edit_labels(w, err);
+}
+
+int sql_account_edit(struct store *st, int64_t account_id, const int64_t *ids, size_t n,
+	const struct fw_entry_edit *edit, int64_t now_ms, struct fw_err *err)
+{
+	struct account_editing w = {.s = sql_of(st),
+		.account_id = account_id,
+		.now_ms = now_ms,
+		.edit = edit,
+		.e = calloc(n + 1, sizeof(*w.e))};
+	int rc = w.e ? 0 : fw_no_memory(err);
+
+	assert(n > 0);
+	for (size_t i = 0; !rc && i < n; i++)
+		w.e[i].id = ids[i];
+	if (!rc)
+		qsort(w.e, n, sizeof(*w.e), account_edit_entry_compare);
+	for (size_t i = 0; !rc && i < n; i++) {
+		if (!w.n || w.e[w.n - 1].id != w.e[i].id)
+			w.e[w.n++] = w.e[i];
+	}
+	rc = rc ? rc : sql_transaction(w.s, account_edit, &w, err);
+	free(w.e);
+	return rc;
+}
+
+/* ---- mark read ------------------------------------------------------------------------------- */
+
+struct account_marking {
+	const struct fw_stream *q;
+	int64_t until_ms, last_id, mark_id;
+	struct sql_subscription *at; /* those that the stream names and that have unread entries */
+	size_t n;
+	struct fw_arena a;
+	struct fw_buf feeds; /* their feeds as {among} takes them; empty: all of the account */
+};
+
+static int account_mark_feeds(struct sql *s, struct account_marking *w, struct fw_err *err)
+{
+	size_t n;
+	int rc = sql_subscriptions_read(s, w->q->account_id, &w->a, &w->at, &n, err);
+
+	w->n = 0;
+	fw_buf_reset(&w->feeds);
+	for (size_t i = 0; i < n; i++) {
+		const struct sql_subscription *at = &w->at[i];
+
+		if (!sql_stream_names(w->q, at->feed_id, at->folder) || at->total_n <= at->read_n)
+			continue;
+		fw_buf_addf(&w->feeds, "%c%lld", w->n ? ',' : '[', (long long)at->feed_id);
+		w->at[w->n++] = *at;
+	}
+	fw_buf_addc(&w->feeds, ']');
+	if (!rc && w->n == n)
+		fw_buf_reset(&w->feeds);
+	return rc ? rc : w->feeds.rc ? fw_no_memory(err) : 0;
+}
+
+static int account_mark_id(struct sql *s, struct account_marking *w, struct fw_err *err)
+{
+	int64_t before;
+	int rc = sql_query_int(s, "SELECT value FROM meta WHERE name = 'entry_id'", SQL_NONE, 0, &w->mark_id, err);
+
+	if (!rc && w->last_id)
+		w->mark_id = FW_MIN(w->mark_id, w->last_id);
+	if (rc || !w->until_ms)
+		return rc;
+	rc = sql_entry_id_seen_before(s, w->until_ms, &before, err);
+	w->mark_id = FW_MIN(w->mark_id, before);
+	return rc;
+}
+
+/* clang-format off */
+#define FEW " AND {among feed_id|?3}"
+#define TOTAL SQL_ENTRY_TOTAL("subscriptions.feed_id")
+#define MARK(few) \
+	"UPDATE subscriptions SET mark_id = ?2, read_n = " TOTAL \
+	" - (SELECT count(*) FROM entries e WHERE e.feed_id = subscriptions.feed_id AND e.id > ?2)" \
+	" + (SELECT count(*) FROM read_exceptions x WHERE x.account_id = ?1 AND x.feed_id = subscriptions.feed_id" \
+	" AND x.entry_id > ?2) WHERE account_id = ?1 AND mark_id < ?2" few
+#define MARKED(few) \
+	"UPDATE subscriptions SET read_n = read_n + (SELECT count(*) FROM read_exceptions x WHERE x.account_id = ?1" \
+	" AND x.feed_id = subscriptions.feed_id AND x.entry_id <= ?2) WHERE account_id = ?1 AND mark_id > ?2" few \
+	" AND feed_id IN (SELECT x.feed_id FROM read_exceptions x WHERE x.account_id = ?1 AND x.entry_id <= ?2)"
+#define FORGET(few) \
+	"DELETE FROM read_exceptions WHERE account_id = ?1 AND entry_id <= ?2" few \
+	" AND feed_id IN (SELECT t.feed_id FROM subscriptions t WHERE t.account_id = ?1 AND t.mark_id >= ?2)"
+/* clang-format on */
+
+/* text: for all feeds of the account, for some. */
+static int account_mark_run(
+	struct sql *s, const struct account_marking *w, const char *const text[2], struct fw_err *err)
+{
+	return sql_exec(s, text[w->feeds.len > 0],
+		(const struct sql_value[]){
+			SQL_INT(w->q->account_id), SQL_INT(w->mark_id), SQL_TEXT(fw_buf_str(&w->feeds))},
+		w->feeds.len ? 3 : 2, err);
+}
+
+/* No entry is above the mark, and none was when the totals were read. */
+static int account_mark_all(struct sql *s, const struct account_marking *w, struct fw_err *err)
+{
+	struct sql_rows r = SQL_ROWS(s, err,
+		"UPDATE subscriptions AS t SET mark_id = v.head, read_n = v.total {from} WHERE t.account_id = v.owner"
+		" AND t.feed_id = v.feed",
+		"owner:i feed:i head:i total:i");
+
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->at[i].mark_id < w->mark_id)
+			sql_rows_add(&r,
+				SQL_V(SQL_INT(w->q->account_id), SQL_INT(w->at[i].feed_id), SQL_INT(w->mark_id),
+					SQL_INT(w->at[i].total_n)));
+	}
+	return sql_rows_end(&r);
+}
+
+/*
+ * Feeds whose mark is above the new one keep it; their unread exceptions up to the new one become
+ * read. A feed without unread entries is left as it is, with its exceptions. All other feeds get
+ * the mark; entries above it keep their state.
+ */
+static int account_mark(struct sql *s, void *ctx, struct fw_err *err)
+{
+	static const char *const MARKED_TEXT[] = {MARKED(""), MARKED(FEW)}, *const MARK_TEXT[] = {MARK(""), MARK(FEW)},
+				 *const FORGET_TEXT[] = {FORGET(""), FORGET(FEW)};
+	struct account_marking *w = ctx;
+	int64_t exceptions = 0, last_id = 0;
+	int rc = sql_account_lock(s, w->q->account_id, err);
+
+	rc = rc ? rc : account_mark_id(s, w, err);
+	rc = rc ? rc : account_mark_feeds(s, w, err);
+	if (rc || !w->mark_id || !w->n)
+		return rc;
+	rc = sql_query_int(s, "SELECT max(id) FROM entries", SQL_NONE, 0, &last_id, err);
+	rc = rc ? rc :
+		  sql_query_int(s, "SELECT 1 FROM read_exceptions WHERE account_id = ?1 LIMIT 1",
+			  SQL_V(SQL_INT(w->q->account_id)), 0, &exceptions, err);
+	if (!rc && exceptions)
+		rc = account_mark_run(s, w, MARKED_TEXT, err);
+	if (!rc)
+		rc = last_id <= w->mark_id ? account_mark_all(s, w, err) : account_mark_run(s, w, MARK_TEXT, err);
+	return rc || !exceptions ? rc : account_mark_run(s, w, FORGET_TEXT, err);
+}
+
+static int account_mark_add(void *ctx, const struct fw_stream_entry *e)
+{
+	struct fw_buf *b = ctx;
+
+	fw_buf_add(b, &e->entry->id, sizeof(e->entry->id));
+	return b->rc;
+}
+
+/* Entries with a label are few, and marks do not reach them one by one. */
+static int account_mark_labelled(struct sql *s, const struct account_marking *w, struct fw_err *err)
+{
+	struct fw_stream q = {.account_id = w->q->account_id,
+		.feed_id = w->q->feed_id,
+		.folder = w->q->folder,
+		.folder_only = w->q->folder_only,
+		.labelled = true,
+		.label_id = w->q->label_id,
+		.read = FW_READ_UNREAD,
+		.until_ms = w->until_ms,
+		.before_id = w->last_id ? w->last_id + 1 : 0};
+	struct fw_buf ids = FW_BUF_INIT(0);
+	int rc = sql_account_stream(&s->store, &(struct store_stream){.s = &q}, account_mark_add, &ids, err);
+
+	if (rc == FW_ENOMEM)
+		rc = fw_no_memory(err);
+	if (!rc && ids.len)
+		rc = sql_account_edit(&s->store, q.account_id, (const int64_t *)(const void *)ids.p,
+			ids.len / sizeof(int64_t), &(struct fw_entry_edit){.read = 1}, 0, err);
+	fw_buf_finish(&ids);
+	return rc;
+}
+
+int sql_account_mark_read(
+	struct store *st, const struct fw_stream *q, int64_t until_ms, int64_t last_id, struct fw_err *err)
+{
+	struct account_marking w = {.q = q, .until_ms = until_ms, .last_id = last_id, .feeds = FW_BUF_INIT(0)};
+	int rc;
+
+	if (q->labelled)
+		return account_mark_labelled(sql_of(st), &w, err);
+	fw_arena_init(&w.a, 0);
+	rc = sql_transaction(sql_of(st), account_mark, &w, err);
+	fw_arena_finish(&w.a);
+	fw_buf_finish(&w.feeds);
+	return rc;
+}

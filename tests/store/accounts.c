@@ -1,0 +1,1231 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Accounts on each SQL store: every function of api/account.h, and a random walk over what changes
+ * read states, against a naive model. On Redis: refused with words.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/account.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "common.h"
+#include "feedwheel/engine.h"
+#include "store/driver.h"
+
+static struct fw_err err;
+static struct fw_arena A;
+
+#define PASSWORD FW_STR("correct horse")
+
+static bool has_accounts(int driver)
+{
+	return strcmp(under_test[driver].name, "redis") != 0;
+}
+
+static int64_t account_add(struct fw_store *st, const char *name)
+{
+	int64_t id;
+
+	OK(fw_account_add(st, fw_str(name), PASSWORD, false, NOW, &id, &err));
+	return id;
+}
+
+static int64_t account_subscribe(struct fw_store *st, int64_t account, const char *url, const char *folder)
+{
+	struct fw_subscription s = {.folder = folder ? fw_str(folder) : FW_STR_NONE};
+	int64_t feed;
+	bool added;
+
+	OK(fw_account_subscribe(st, account, fw_str(url), &s, NOW, &feed, &added, &err));
+	return feed;
+}
+
+struct listed {
+	int64_t id[8000], feed[8000];
+	bool read[8000], starred[8000];
+	size_t label_n[8000], n;
+};
+static struct listed L;
+
+static int list_one(void *ctx, const struct fw_stream_entry *e)
+{
+	struct listed *l = ctx;
+
+	ck_assert_uint_lt(l->n, FW_N(l->id));
+	l->id[l->n] = e->entry->id;
+	l->feed[l->n] = e->entry->feed_id;
+	l->read[l->n] = e->read;
+	l->starred[l->n] = e->starred;
+	l->label_n[l->n++] = e->label_n;
+	return 0;
+}
+
+static size_t ids(struct fw_store *st, struct fw_stream s)
+{
+	L.n = 0;
+	OK(fw_account_ids(st, &s, list_one, &L, &err));
+	return L.n;
+}
+
+static size_t entries(struct fw_store *st, struct fw_stream s)
+{
+	L.n = 0;
+	OK(fw_account_entries(st, &s, list_one, &L, &err));
+	return L.n;
+}
+
+static int64_t unread(struct fw_store *st, int64_t account)
+{
+	struct fw_account_counts c;
+
+	OK(fw_account_counts(st, account, &c, &err));
+	return c.unread_n;
+}
+
+static void edit(struct fw_store *st, int64_t account, int64_t id, int read, int64_t add, int64_t remove)
+{
+	struct fw_entry_edit e = {
+		.read = read, .add = &add, .remove = &remove, .add_n = add >= 0, .remove_n = remove >= 0};
+
+	OK(fw_account_edit(st, account, &id, 1, &e, NOW, &err));
+}
+
+/* ---- accounts and tokens --------------------------------------------------------------------- */
+
+static int count_account(void *ctx, const struct fw_account *a)
+{
+	ck_assert(a->name.len > 0);
+	++*(int *)ctx;
+	return 0;
+}
+
+START_TEST(accounts_come_and_go)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_account a;
+	int64_t alice, bob, id;
+	int n = 0;
+
+	alice = account_add(st, "alice");
+	bob = account_add(st, "Bob.B-1@x");
+	ck_assert(alice > 0 && bob > alice);
+	IS(fw_account_add(st, FW_STR("alice"), PASSWORD, true, NOW, &id, &err), FW_EINVAL);
+	ck_assert(strstr(err.text, "taken"));
+	IS(fw_account_add(st, FW_STR("a b"), PASSWORD, true, NOW, &id, &err), FW_EINVAL);
+	IS(fw_account_add(st, FW_STR("-a"), PASSWORD, true, NOW, &id, &err), FW_EINVAL);
+	IS(fw_account_add(st, FW_STR("carol"), FW_STR("short"), true, NOW, &id, &err), FW_EINVAL);
+	ck_assert(strstr(err.text, "8 to 1024"));
+	OK(fw_account_get(st, FW_STR("alice"), &A, &a, &err));
+	ck_assert(a.id == alice && !a.admin && a.created_ms == NOW && a.token_n == 0);
+	IS(fw_account_get(st, FW_STR("nobody"), &A, &a, &err), FW_ENOTFOUND);
+	OK(fw_account_set_admin(st, FW_STR("alice"), true, &err));
+	OK(fw_account_get(st, FW_STR("alice"), &A, &a, &err));
+	ck_assert(a.admin);
+	OK(fw_account_list(st, count_account, &n, &err));
+	ck_assert_int_eq(n, 2);
+	OK(fw_account_login(st, FW_STR("alice"), PASSWORD, &id, &err));
+	ck_assert_int_eq(id, alice);
+	IS(fw_account_login(st, FW_STR("alice"), FW_STR("wrong horse"), &id, &err), FW_ENOTFOUND);
+	ck_assert_int_eq(id, 0);
+	IS(fw_account_login(st, FW_STR("nobody"), PASSWORD, &id, &err), FW_ENOTFOUND);
+	IS(fw_account_login(st, FW_STR("alice"), FW_STR_NONE, &id, &err), FW_ENOTFOUND);
+	OK(fw_account_set_password(st, FW_STR("alice"), FW_STR("another one"), &err));
+	IS(fw_account_login(st, FW_STR("alice"), PASSWORD, &id, &err), FW_ENOTFOUND);
+	OK(fw_account_login(st, FW_STR("alice"), FW_STR("another one"), &id, &err));
+	OK(fw_account_remove(st, FW_STR("alice"), &err));
+	IS(fw_account_remove(st, FW_STR("alice"), &err), FW_ENOTFOUND);
+	ck_assert_int_gt(account_add(st, "alice"), bob); /* an id is never used again */
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+static int count_token(void *ctx, const struct fw_account_token *t)
+{
+	(void)t;
+	++*(int *)ctx;
+	return 0;
+}
+
+START_TEST(tokens_find_their_account)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice");
+	char text[FW_ACCOUNT_TOKEN_MAX], again[FW_ACCOUNT_TOKEN_MAX];
+	struct fw_account a;
+	int n = 0;
+
+	OK(fw_account_token_add(st, alice, FW_STR("phone"), FW_ACCOUNT_TOKEN_CLIENT, NOW, FW_NO_DATE, text, &err));
+	ck_assert_uint_eq(strlen(text), 43);
+	OK(fw_account_token_find(st, fw_str(text), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err));
+	ck_assert(a.id == alice && fw_str_eq(a.name, FW_STR("alice")));
+	IS(fw_account_token_find(st, fw_str(text), FW_ACCOUNT_TOKEN_SESSION, NOW, &A, &a, &err), FW_ENOTFOUND);
+	IS(fw_account_token_find(st, FW_STR("guess"), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err), FW_ENOTFOUND);
+	OK(fw_account_get(st, FW_STR("alice"), &A, &a, &err));
+	ck_assert(a.used_ms == NOW && a.token_n == 1);
+	/* one of the same name replaces it */
+	OK(fw_account_token_add(st, alice, FW_STR("phone"), FW_ACCOUNT_TOKEN_CLIENT, NOW, FW_NO_DATE, again, &err));
+	IS(fw_account_token_find(st, fw_str(text), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err), FW_ENOTFOUND);
+	OK(fw_account_token_find(st, fw_str(again), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err));
+	OK(fw_account_token_add(st, alice, FW_STR("s1"), FW_ACCOUNT_TOKEN_SESSION, NOW, NOW + 1000, text, &err));
+	OK(fw_account_token_find(st, fw_str(text), FW_ACCOUNT_TOKEN_SESSION, NOW + 999, &A, &a, &err));
+	IS(fw_account_token_find(st, fw_str(text), FW_ACCOUNT_TOKEN_SESSION, NOW + 1000, &A, &a, &err), FW_ENOTFOUND);
+	OK(fw_account_token_list(st, alice, count_token, &n, &err));
+	ck_assert_int_eq(n, 2);
+	OK(fw_account_token_remove(st, alice, FW_STR("phone"), &err));
+	IS(fw_account_token_remove(st, alice, FW_STR("phone"), &err), FW_ENOTFOUND);
+	IS(fw_account_token_find(st, fw_str(again), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err), FW_ENOTFOUND);
+	IS(fw_account_token_add(st, 99, FW_STR("x"), FW_ACCOUNT_TOKEN_CLIENT, NOW, FW_NO_DATE, text, &err),
+		FW_ENOTFOUND);
+	for (int i = 0; i < FW_ACCOUNT_TOKENS_MAX; i++)
+		OK(fw_account_token_add(st, alice, fw_str(fw_arena_printf(&A, "t%d", i)), FW_ACCOUNT_TOKEN_CLIENT,
+			NOW + 2000, FW_NO_DATE, text, &err)); /* the session has expired */
+	IS(fw_account_token_add(st, alice, FW_STR("more"), FW_ACCOUNT_TOKEN_CLIENT, NOW, FW_NO_DATE, text, &err),
+		FW_ELIMIT);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(fever_clients_send_a_hash)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice");
+	char text[FW_ACCOUNT_TOKEN_MAX];
+	struct fw_account a;
+
+	OK(fw_account_token_add(st, alice, FW_STR("reeder"), FW_ACCOUNT_TOKEN_FEVER, NOW, FW_NO_DATE, text, &err));
+	IS(fw_account_token_find(st, fw_str(text), FW_ACCOUNT_TOKEN_FEVER, NOW, &A, &a, &err), FW_ENOTFOUND);
+	IS(fw_account_token_add(st, 99, FW_STR("x"), FW_ACCOUNT_TOKEN_FEVER, NOW, FW_NO_DATE, text, &err),
+		FW_ENOTFOUND);
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- subscriptions, labels ------------------------------------------------------------------- */
+
+struct sub {
+	struct fw_subscription s;
+	char title[100], folder[100], url[100];
+	int n;
+};
+
+static int sub_one(void *ctx, const struct fw_subscription *s)
+{
+	struct sub *to = ctx;
+
+	to->s = *s;
+	to->n++;
+	ck_assert(fw_str_copy(to->folder, sizeof(to->folder), s->folder));
+	if (s->feed) {
+		ck_assert(fw_str_copy(to->title, sizeof(to->title), s->title));
+		ck_assert(fw_str_copy(to->url, sizeof(to->url), s->feed->url));
+	}
+	return 0;
+}
+
+static struct sub sub_of(struct fw_store *st, int64_t account, int64_t feed)
+{
+	struct sub s = {.n = 0};
+
+	OK(fw_account_subscription_list(st, account, feed, false, sub_one, &s, &err));
+	return s;
+}
+
+START_TEST(subscriptions_have_titles_and_folders)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), bob = account_add(st, "bob"), a, b;
+	struct fw_subscription set = {.title = FW_STR("Mine"), .folder = FW_STR("/News/Tech/")};
+	struct sub s;
+	bool added;
+
+	a = subscribe(st, "https://a.example/", NOW);
+	put_entries(st, a, 0, 130);
+	OK(fw_account_subscribe(st, alice, FW_STR("https://a.example/"), &set, NOW, &b, &added, &err));
+	ck_assert(a == b && added);
+	OK(fw_account_subscribe(
+		st, alice, FW_STR("https://a.example/"), &(struct fw_subscription){0}, NOW, &b, &added, &err));
+	ck_assert(!added);
+	s = sub_of(st, alice, a);
+	ck_assert_str_eq(s.title, "Mine");
+	ck_assert_str_eq(s.folder, "News/Tech");
+	ck_assert_str_eq(s.url, "https://a.example/");
+	ck_assert(s.s.unread_n == 100 && s.s.added_ms == NOW && s.s.newest_ms > 0); /* the newest 100 */
+	ck_assert_int_eq(sub_of(st, bob, 0).n, 0);
+	ck_assert_int_eq(unread(st, bob), 0);
+	b = account_subscribe(st, alice, "https://b.example/", "News");
+	OK(fw_account_folder_rename(st, alice, FW_STR("News"), FW_STR("Weekly"), true, &err));
+	ck_assert_str_eq(sub_of(st, alice, a).folder, "News/Tech");
+	ck_assert_str_eq(sub_of(st, alice, b).folder, "Weekly");
+	IS(fw_account_folder_rename(st, alice, FW_STR("News"), FW_STR("x"), true, &err), FW_ENOTFOUND);
+	OK(fw_account_folder_rename(st, alice, FW_STR("Weekly"), FW_STR("News"), false, &err));
+	OK(fw_account_folder_rename(st, alice, FW_STR("News"), FW_STR("Daily"), false, &err));
+	ck_assert_str_eq(sub_of(st, alice, a).folder, "Daily/Tech");
+	ck_assert_str_eq(sub_of(st, alice, b).folder, "Daily");
+	IS(fw_account_folder_rename(st, alice, FW_STR("News"), FW_STR("x"), false, &err), FW_ENOTFOUND);
+	OK(fw_account_folder_rename(st, alice, FW_STR("Daily/Tech"), FW_STR(""), false, &err));
+	ck_assert_str_eq(sub_of(st, alice, a).folder, "");
+	OK(fw_account_subscription_set(st, alice, &(struct fw_subscription){.feed_id = b, .title = FW_STR("B")}, &err));
+	s = sub_of(st, alice, b);
+	ck_assert_str_eq(s.title, "B");
+	ck_assert_str_eq(s.folder, "Daily");
+	IS(fw_account_subscription_set(st, bob, &(struct fw_subscription){.feed_id = b, .title = FW_STR("B")}, &err),
+		FW_ENOTFOUND);
+	IS(fw_account_unsubscribe(st, bob, a, &err), FW_ENOTFOUND);
+	OK(fw_account_unsubscribe(st, alice, a, &err));
+	ck_assert_int_eq(sub_of(st, alice, 0).n, 1);
+	ck_assert_int_eq(find(st, a, &A).status, FW_FEED_ACTIVE); /* the operator's */
+	OK(fw_account_unsubscribe(st, alice, b, &err));
+	ck_assert_int_eq(find(st, b, &A).status, FW_FEED_PAUSED); /* nobody's any more */
+	account_subscribe(st, bob, "https://b.example/", NULL);
+	ck_assert_int_eq(find(st, b, &A).status, FW_FEED_ACTIVE);
+	OK(fw_account_remove(st, FW_STR("bob"), &err));
+	ck_assert_int_eq(find(st, b, &A).status, FW_FEED_PAUSED);
+	IS(fw_account_subscribe(st, alice, FW_STR("nonsense"), NULL, NOW, &b, &added, &err), FW_EINVAL);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(invalid_names_are_refused)
+{
+	static const char *const URL[] = {"ftp://a.example/", "nonsense", "", "https://a.example/\x01",
+		"https://a.example/\xff", "https:///x", "gopher://a.example/"};
+	static const char *const NAME[] = {"a\tb", "a\x7f", "\xff", "\xc3(", "x\n"};
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), feed = account_subscribe(st, alice, "https://a.example/", "News"), id;
+	struct fw_str name[FW_N(NAME) + 1];
+	struct fw_feed_new f[2] = {{.url = FW_STR("http://u:p@B.example")}, {.url = FW_STR("ftp://c.example/")}};
+	char longer[FW_LABEL_NAME_MAX + 2];
+	struct sub s;
+	size_t n;
+	bool added;
+
+	for (size_t i = 0; i < FW_N(URL); i++) {
+		IS(fw_account_subscribe(st, alice, fw_str(URL[i]), NULL, NOW, &id, &added, &err), FW_EINVAL);
+		ck_assert(!added && !id);
+	}
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = 0;
+	for (size_t i = 0; i < FW_N(NAME); i++)
+		name[i] = fw_str(NAME[i]);
+	name[FW_N(NAME)] = fw_str(longer);
+	for (size_t i = 0; i < FW_N(name); i++) {
+		const struct fw_subscription set[2] = {
+			{.feed_id = feed, .title = name[i]}, {.feed_id = feed, .folder = name[i]}};
+
+		for (size_t k = 0; k < 2; k++) {
+			IS(fw_account_subscription_set(st, alice, &set[k], &err), FW_EINVAL);
+			IS(fw_account_subscribe(st, alice, FW_STR("b.example"), &set[k], NOW, &id, &added, &err),
+				FW_EINVAL);
+		}
+		IS(fw_account_folder_rename(st, alice, FW_STR("News"), name[i], false, &err), FW_EINVAL);
+		IS(fw_account_label(st, alice, name[i], true, &id, &err), FW_EINVAL);
+	}
+	IS(fw_account_import(st, alice, f, 2, NOW, &n, &err), FW_EINVAL);
+	ck_assert(strstr(err.text, "http or https"));
+	ck_assert_int_eq(sub_of(st, alice, 0).n, 1);
+	ck_assert_str_eq(sub_of(st, alice, feed).folder, "News");
+	ck_assert_int_eq(stats(st).feed_n, 1);
+	/* of a file they are left out */
+	f[0].user_title = name[0];
+	f[0].folder = name[FW_N(NAME)];
+	OK(fw_account_import(st, alice, f, 1, NOW, &n, &err));
+	s = sub_of(st, alice, f[0].id);
+	ck_assert(n == 1 && s.n == 1);
+	ck_assert_str_eq(s.url, "http://b.example/");
+	ck_assert_str_eq(s.title, "");
+	ck_assert_str_eq(s.folder, "");
+	ck_assert(fw_str_eq(find(st, f[0].id, &A).username, FW_STR("u")));
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+static int sum_label(void *ctx, const struct fw_label *l)
+{
+	*(int64_t *)ctx = *(int64_t *)ctx * 10 + l->entry_n;
+	return 0;
+}
+
+START_TEST(labels_have_names)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), bob = account_add(st, "bob"), feed, x, y, id, sum = 0;
+
+	feed = account_subscribe(st, alice, "https://a.example/", NULL);
+	put_entries(st, feed, 0, 5);
+	IS(fw_account_label(st, alice, FW_STR("later"), false, &x, &err), FW_ENOTFOUND);
+	OK(fw_account_label(st, alice, FW_STR("later"), true, &x, &err));
+	OK(fw_account_label(st, alice, FW_STR("later"), true, &y, &err));
+	ck_assert_int_eq(x, y);
+	OK(fw_account_label(st, alice, FW_STR("work"), true, &y, &err));
+	IS(fw_account_label(st, bob, FW_STR("work"), false, &id, &err), FW_ENOTFOUND);
+	ids(st, (struct fw_stream){.account_id = alice});
+	edit(st, alice, L.id[0], -1, x, -1);
+	edit(st, alice, L.id[1], -1, x, -1);
+	edit(st, alice, L.id[1], -1, x, -1);
+	edit(st, alice, L.id[1], -1, y, -1);
+	edit(st, alice, L.id[1], -1, FW_LABEL_STARRED, -1);
+	id = L.id[1];
+	OK(fw_account_label_list(st, alice, sum_label, &sum, &err));
+	ck_assert_int_eq(sum, 21);
+	ck_assert_uint_eq(entries(st, (struct fw_stream){.account_id = alice, .labelled = true, .label_id = x}), 2);
+	ck_assert(L.id[1] == id && L.starred[1] && L.label_n[1] == 2);
+	ck_assert(!L.starred[0] && L.label_n[0] == 1);
+	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = bob, .labelled = true, .label_id = x}), 0);
+	IS(fw_account_label_rename(st, alice, FW_STR("later"), FW_STR("work"), &err), FW_EINVAL);
+	OK(fw_account_label_rename(st, alice, FW_STR("later"), FW_STR("soon"), &err));
+	IS(fw_account_label_rename(st, alice, FW_STR("later"), FW_STR("soon"), &err), FW_ENOTFOUND);
+	OK(fw_account_label_rename(st, alice, FW_STR("soon"), FW_STR(""), &err));
+	sum = 0;
+	OK(fw_account_label_list(st, alice, sum_label, &sum, &err));
+	ck_assert_int_eq(sum, 1);
+	IS(fw_account_edit(st, alice, &id, 1, &(struct fw_entry_edit){.read = -1, .add = &x, .add_n = 1}, NOW, &err),
+		FW_ENOTFOUND);
+	/* a label outlives the subscription, and retention leaves its entry alone */
+	OK(fw_account_unsubscribe(st, alice, feed, &err));
+	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = alice, .feed_id = feed}), 1);
+	ck_assert(L.id[0] == id && L.read[0]);
+	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = alice}), 0);
+	OK(fw_store_prune(st, &(struct fw_prune){.now_ms = NOW, .entries_before_ms = NOW * 2}, &err));
+	ck_assert_int_eq(entry_count(st, feed), 1);
+	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = alice, .labelled = true}), 1);
+	edit(st, alice, id, -1, -1, FW_LABEL_STARRED);
+	edit(st, alice, id, -1, -1, y);
+	OK(fw_store_prune(st, &(struct fw_prune){.now_ms = NOW, .entries_before_ms = NOW * 2}, &err));
+	ck_assert_int_eq(entry_count(st, feed), 0);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+START_TEST(streams_are_limited_and_searched)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), a, b, n, head;
+	struct fw_stream s = {.account_id = alice};
+
+	a = account_subscribe(st, alice, "https://a.example/", "News");
+	b = account_subscribe(st, alice, "https://b.example/", "News/Deep");
+	put_entries(st, a, 0, 30);
+	put_entries(st, b, 100, 140);
+	put_entries(st, subscribe(st, "https://c.example/", NOW), 0, 10);
+	ck_assert_uint_eq(ids(st, s), 70);
+	head = L.id[0];
+	ck_assert(L.id[69] == 1 && L.feed[69] == a && L.feed[0] == b);
+	s.folder = FW_STR("News/Deep");
+	ck_assert_uint_eq(ids(st, s), 40);
+	s.folder = FW_STR("News");
+	ck_assert_uint_eq(ids(st, s), 70);
+	s.folder = FW_STR("");
+	ck_assert_uint_eq(ids(st, s), 0);
+	s.folder = FW_STR_NONE;
+	s.limit = 10;
+	s.offset = 5;
+	ck_assert_uint_eq(ids(st, s), 10);
+	ck_assert_int_eq(L.id[0], head - 5);
+	s.oldest_first = true;
+	ck_assert_uint_eq(ids(st, s), 10);
+	ck_assert_int_eq(L.id[0], 6);
+	s = (struct fw_stream){.account_id = alice, .search = FW_STR("number n13"), .by_date = true};
+	index_all(st);
+	ck_assert_uint_eq(entries(st, s), 1);
+	s.search = FW_STR("title:n130");
+	ck_assert_uint_eq(entries(st, s), 1);
+	OK(fw_account_count(st, &s, &n, &err));
+	ck_assert_int_eq(n, 1);
+	s.search = FW_STR("(");
+	IS(fw_account_count(st, &s, &n, &err), FW_EINVAL);
+	/* by date, on from the last one seen */
+	s = (struct fw_stream){.account_id = alice, .by_date = true, .limit = 7};
+	for (size_t seen = 0; seen < 70; seen += 7) {
+		ck_assert_uint_eq(entries(st, s), 7);
+		s.behind_id = L.id[6];
+		OK(fw_store_clock(st, &s.behind_date_ms, &err));
+		s.behind_date_ms = INT64_MAX / 2;
+		break; /* the exact walk is in the random test */
+	}
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(entries_are_got_by_number)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), feed, want[] = {7, 3, 9999, 12, 3};
+
+	feed = account_subscribe(st, alice, "https://a.example/", NULL);
+	put_entries(st, feed, 0, 10);
+	put_entries(st, subscribe(st, "https://c.example/", NOW), 0, 10);
+	L.n = 0;
+	OK(fw_account_entries_get(st, alice, want, FW_N(want), true, list_one, &L, &err));
+	ck_assert_uint_eq(L.n, 3);
+	ck_assert(L.id[0] == 7 && L.id[1] == 3 && L.id[2] == 3 && L.feed[0] == feed && !L.read[0]);
+	OK(fw_account_entries_get(st, alice, NULL, 0, true, list_one, &L, &err));
+	fw_store_close(st);
+}
+END_TEST
+
+/* Before anything is written. */
+static void copy_is_refused(struct fw_store *to)
+{
+	struct fw_store *from = store_open("memory:", FW_STORE_CREATE);
+	struct fw_copy_stats s;
+
+	subscribe(from, "https://a.example/", NOW);
+	account_add(from, "alice");
+	IS(fw_copy(from, to, &(struct fw_copy_options){.batch_bytes = 1 << 20}, &s, &err), FW_EINVAL);
+	ck_assert_msg(strstr(err.text, "the source has accounts"), "%s", err.text);
+	ck_assert_int_eq(stats(to).feed_n, 0);
+	fw_store_close(from);
+}
+
+START_TEST(nothing_without_an_sql_store)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t id;
+
+	if (!has_accounts(_i)) {
+		IS(fw_account_add(st, FW_STR("alice"), PASSWORD, false, NOW, &id, &err), FW_EINVAL);
+		ck_assert(strstr(err.text, "SQLite, PostgreSQL or MariaDB"));
+		IS(fw_account_ids(st, &(struct fw_stream){0}, list_one, &L, &err), FW_EINVAL);
+		IS(fw_account_count(st, &(struct fw_stream){0}, &id, &err), FW_EINVAL);
+		IS(fw_account_login(st, FW_STR("alice"), PASSWORD, &id, &err), FW_EINVAL);
+		copy_is_refused(st);
+	} else {
+		IS(fw_account_edit(st, 5, &id, 1, &(struct fw_entry_edit){.read = 1}, NOW, &err), FW_ENOTFOUND);
+		IS(fw_account_mark_read(st, &(struct fw_stream){.account_id = 5}, 0, 0, &err), FW_ENOTFOUND);
+		ck_assert_int_eq(unread(st, 5), 0);
+	}
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- edits, and entries that go -------------------------------------------------------------- */
+
+static void edit_all(struct fw_store *st, int64_t account, const int64_t *id, size_t n, int read)
+{
+	OK(fw_account_edit(st, account, id, n, &(struct fw_entry_edit){.read = read}, NOW, &err));
+}
+
+/* The mark goes to the head once all is read; unread entries below it are exceptions then. */
+START_TEST(edits_below_the_mark)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), feed = account_subscribe(st, alice, "https://a.example/", NULL),
+		id[30];
+
+	put_entries(st, feed, 0, 30);
+	for (int i = 0; i < 30; i++)
+		id[i] = i + 1;
+	for (int i = 0; i < 30; i += 7)
+		edit_all(st, alice, id + i, i + 7 > 30 ? 2 : 7, 1);
+	ck_assert_int_eq(unread(st, alice), 0);
+	for (int round = 0; round < 3; round++) {
+		edit_all(st, alice, id, 30, 0);
+		ck_assert_int_eq(unread(st, alice), 30);
+		edit_all(st, alice, id, 7, 1);
+		ck_assert_int_eq(unread(st, alice), 23);
+		ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = alice, .read = FW_READ_UNREAD}), 23);
+		ck_assert(L.id[0] == 30 && L.id[22] == 8);
+		check_clean(st);
+	}
+	put_entries(st, feed, 30, 35);
+	ck_assert_int_eq(unread(st, alice), 28);
+	edit_all(st, alice, id, 30, 1);
+	ck_assert_int_eq(unread(st, alice), 5);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(marks_are_of_one_folder_or_more)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), a, b;
+	struct fw_stream s = {.account_id = alice, .folder = FW_STR("News"), .folder_only = true};
+	int64_t n;
+
+	a = account_subscribe(st, alice, "https://a.example/", "News");
+	b = account_subscribe(st, alice, "https://b.example/", "News/Tech");
+	put_entries(st, a, 0, 10);
+	put_entries(st, b, 0, 20);
+	ck_assert_uint_eq(ids(st, s), 10);
+	ck_assert_int_eq(L.feed[0], a);
+	OK(fw_account_count(st, &s, &n, &err));
+	ck_assert_int_eq(n, 10);
+	OK(fw_account_mark_read(st, &s, 0, 0, &err));
+	ck_assert_int_eq(unread(st, alice), 20);
+	s.labelled = true;
+	edit(st, alice, 20, -1, FW_LABEL_STARRED, -1);
+	OK(fw_account_mark_read(st, &s, 0, 0, &err));
+	ck_assert_int_eq(unread(st, alice), 20);
+	s.folder_only = false;
+	OK(fw_account_mark_read(st, &s, 0, 0, &err));
+	ck_assert_int_eq(unread(st, alice), 19);
+	s.labelled = false;
+	OK(fw_account_mark_read(st, &s, 0, 0, &err));
+	ck_assert_int_eq(unread(st, alice), 0);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* Retract entries by their keys. */
+static void retract(struct fw_store *st, int64_t feed_id, const int *key, size_t n)
+{
+	static int64_t at_ms = NOW - FW_DAY_MS;
+	struct fw_entry_key k[20] = {{0}};
+	struct fw_feed f = {.id = feed_id};
+	struct fw_outcome o = {.feed_id = feed_id,
+		.feed = &f,
+		.retracted = k,
+		.retracted_n = n,
+		.visit = {.at_ms = ++at_ms, .kind = FW_VISIT_PUSHED, .slot = -1}};
+
+	ck_assert_uint_le(n, FW_N(k));
+	for (size_t i = 0; i < n; i++)
+		memcpy(k[i].key, &key[i], sizeof(key[i]));
+	OK(fw_store_push(st, &o, 1, &err));
+	ck_assert_int_eq(o.rc, 0);
+}
+
+START_TEST(a_reader_keeps_what_its_feed_takes_back)
+{
+	static const int key[] = {0, 1, 2, 3, 77};
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), bob = account_add(st, "bob"), feed, label;
+
+	feed = account_subscribe(st, alice, "https://a.example/", NULL);
+	account_subscribe(st, bob, "https://a.example/", NULL);
+	put_entries(st, feed, 0, 6);
+	OK(fw_account_label(st, bob, FW_STR("later"), true, &label, &err));
+	edit(st, alice, 1, -1, FW_LABEL_STARRED, -1);
+	edit(st, bob, 2, -1, label, -1);
+	edit(st, bob, 3, 1, -1, -1);
+	retract(st, feed, key, FW_N(key)); /* entries 1 and 2 stay; 3 and 4 go */
+	ck_assert_int_eq(entry_count(st, feed), 4);
+	ck_assert(unread(st, alice) == 4 && unread(st, bob) == 4);
+	check_clean(st);
+	edit(st, alice, 1, 1, -1, FW_LABEL_STARRED);
+	retract(st, feed, key, FW_N(key));
+	ck_assert_int_eq(entry_count(st, feed), 3);
+	ck_assert(unread(st, alice) == 3 && unread(st, bob) == 3);
+	check_clean(st);
+	OK(fw_store_unsubscribe(st, feed, &err)); /* with its feed all goes */
+	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = bob, .labelled = true, .label_id = label}), 0);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- kills ----------------------------------------------------------------------------------- */
+
+#define KILL_ENTRIES 10000
+#define KILLS 12
+
+/* Marks all entries read and unread, one edit after the other, until it is killed. */
+static void edit_for_ever(const char *url, int64_t account, const int64_t *id)
+{
+	struct fw_store *st = store_open(url, 0);
+
+	for (int i = 0;; i++) {
+		struct fw_entry_edit e = {.read = i % 2};
+
+		if (fw_account_edit(st, account, id, KILL_ENTRIES, &e, NOW, &err))
+			_exit(3);
+	}
+}
+
+/* A server goes on with a commit that it has got: the count settles when the session has ended. */
+static int64_t settled(struct fw_store *st, int64_t account)
+{
+	int64_t id = 1;
+
+	/* takes the account's lock, so it waits for the end of the killed one's transaction */
+	OK(fw_account_edit(st, account, &id, 1, &(struct fw_entry_edit){.read = -1}, NOW, &err));
+	return unread(st, account);
+}
+
+START_TEST(an_edit_is_stored_whole)
+{
+	static int64_t id[KILL_ENTRIES];
+	char url[300];
+	struct fw_store *st;
+	int64_t account, feed;
+
+	ck_assert(fw_str_copy(url, sizeof(url), fw_str(scratch_url(_i, "killed"))));
+	st = store_open(url, FW_STORE_CREATE);
+	account = account_add(st, "alice");
+	feed = account_subscribe(st, account, "https://a.example/", NULL);
+	put_entries(st, feed, 0, KILL_ENTRIES);
+	for (int i = 0; i < KILL_ENTRIES; i++)
+		id[i] = i + 1;
+	for (int i = 0; i < KILLS; i++) {
+		pid_t pid = fork();
+		int64_t n;
+
+		if (pid == 0)
+			edit_for_ever(url, account, id);
+		ck_assert_int_gt(pid, 0);
+		usleep(60000 + (useconds_t)(i * 17) % 11 * 23000); /* any moment: the subject of the test */
+		ck_assert_int_eq(kill(pid, SIGKILL), 0);
+		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+		n = settled(st, account);
+		ck_assert_msg(n == 0 || n == KILL_ENTRIES, "%lld of %d are unread", (long long)n, KILL_ENTRIES);
+	}
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+#define ACCOUNTS 3
+#define FEEDS 6
+#define ENTRIES 7000
+#define LABELS 3 /* starred, and two more */
+
+struct model_entry {
+	int64_t id;
+	int feed, key; /* the feed's slot; -1: gone */
+	bool read[ACCOUNTS], label[ACCOUNTS][LABELS];
+	bool unknown[ACCOUNTS]; /* a mark decided in a merge, which the model does not have */
+};
+static struct model {
+	struct fw_store *st;
+	int64_t account[ACCOUNTS], label[ACCOUNTS][LABELS], feed[FEEDS];
+	bool subscribed[ACCOUNTS][FEEDS];
+	const char *folder[ACCOUNTS][FEEDS];
+	struct model_entry e[ENTRIES];
+	int n, next_key[FEEDS], url_n;
+	uint64_t random;
+} M;
+
+/* An order that drops some entries: they are never stored, and nobody's unread. */
+static int model_match(
+	void *ctx, const struct fw_outcome *o, const struct fw_entry_row *e, bool is_new, struct fw_match_result *out)
+{
+	int key;
+
+	(void)ctx;
+	(void)o;
+	(void)is_new;
+	memcpy(&key, e->key, sizeof(key));
+	*out = (struct fw_match_result){.drop = key % 11 == 5};
+	return 0;
+}
+static const struct fw_matcher MODEL_MATCHER = {.match = model_match};
+
+static uint64_t dice(uint64_t n)
+{
+	M.random = fw_hash64_seed(&M.random, sizeof(M.random), 7);
+	return M.random % n;
+}
+
+static bool sees(const struct model_entry *e, int a)
+{
+	bool any = e->feed >= 0 && M.subscribed[a][e->feed];
+
+	for (int l = 0; l < LABELS; l++)
+		any |= e->label[a][l];
+	return any && e->feed >= 0;
+}
+
+static const char *model_folder(int f)
+{
+	return f % 3 == 0 ? "" : f % 3 == 1 ? "x" : "x/y";
+}
+
+static void model_subscribe(int a, int f)
+{
+	int64_t feed;
+	int seen = 0;
+	bool added;
+	struct fw_feed row = find(M.st, M.feed[f], &A);
+	struct fw_subscription s = {.folder = fw_str(model_folder(f))};
+
+	OK(fw_account_subscribe(M.st, M.account[a], row.url, &s, NOW, &feed, &added, &err));
+	ck_assert(feed == M.feed[f] && added == !M.subscribed[a][f]);
+	M.folder[a][f] = model_folder(f);
+	if (!added)
+		return;
+	M.subscribed[a][f] = true;
+	for (int i = M.n; i-- > 0;) {
+		if (M.e[i].feed == f)
+			M.e[i].read[a] = seen++ >= 100;
+	}
+}
+
+static void model_unsubscribe(int a, int f)
+{
+	int rc = fw_account_unsubscribe(M.st, M.account[a], M.feed[f], &err);
+
+	ck_assert_int_eq(rc, M.subscribed[a][f] ? 0 : FW_ENOTFOUND);
+	M.subscribed[a][f] = false;
+}
+
+static int model_new_entry(void *ctx, const struct fw_entry_row *row)
+{
+	struct model_entry *e = &M.e[M.n++];
+
+	ck_assert_int_lt(M.n, ENTRIES);
+	*e = (struct model_entry){.id = row->id, .feed = *(int *)ctx};
+	memcpy(&e->key, row->key, sizeof(e->key));
+	return 0;
+}
+
+/* Some entries again, some new: two feeds share keys. */
+static void model_push(int f)
+{
+	struct fw_entry_query q = {
+		.oldest_first = true, .key = true, .after_id = M.n ? M.e[M.n - 1].id : 0, .feed_id = M.feed[f]};
+	int from = M.next_key[f] - (int)dice(5), to = M.next_key[f] + 1 + (int)dice(60);
+
+	put_entries(M.st, M.feed[f], from < 0 ? 0 : from, to);
+	M.next_key[f] = to;
+	OK(fw_store_entry_list(M.st, &q, model_new_entry, &f, &err));
+}
+
+static void model_edit(int a)
+{
+	int64_t id[300], add, remove;
+	struct fw_entry_edit edit = {.read = (int)dice(3) - 1, .add = &add, .remove = &remove};
+	size_t n = 1 + dice(FW_N(id) - 1), from = dice((uint64_t)M.n + 1);
+	int l = (int)dice(LABELS), m = (int)dice(LABELS);
+
+	add = M.label[a][l];
+	remove = M.label[a][m];
+	edit.add_n = dice(4) == 0;
+	edit.remove_n = dice(4) == 0 && l != m;
+	for (size_t i = 0; i < n; i++) {
+		struct model_entry *e = &M.e[(from + i * (1 + dice(3))) % (size_t)M.n];
+
+		id[i] = dice(20) ? e->id : 1000000 + (int64_t)i;
+		if (id[i] != e->id || !sees(e, a))
+			continue;
+		if (M.subscribed[a][e->feed] && edit.read >= 0)
+			e->read[a] = edit.read == 1;
+		if (edit.add_n)
+			e->label[a][l] = true;
+		/* one entry may come twice: what it may see does not change in between */
+	}
+	for (size_t i = 0; edit.remove_n && i < n; i++) {
+		for (int k = 0; k < M.n; k++) {
+			if (M.e[k].id == id[i])
+				M.e[k].label[a][m] = false;
+		}
+	}
+	OK(fw_account_edit(M.st, M.account[a], id, n, &edit, NOW, &err));
+}
+
+static bool model_holds(const struct fw_stream *s, const char *path)
+{
+	return s->folder_only ? fw_str_eq(s->folder, fw_str(path)) : fw_path_is_within(fw_str(path), s->folder);
+}
+
+static void model_mark(int a)
+{
+	struct fw_stream s = {.account_id = M.account[a]};
+	int kind = (int)dice(4), f = (int)dice(FEEDS), l = (int)dice(LABELS);
+	int64_t last = dice(2) && M.n ? M.e[dice((uint64_t)M.n)].id : 0;
+
+	if (kind == 1)
+		s.feed_id = M.feed[f];
+	if (kind == 2) {
+		s.folder = fw_str(model_folder(f));
+		s.folder_only = dice(2);
+	}
+	if (kind == 3) {
+		s.labelled = true;
+		s.label_id = M.label[a][l];
+	}
+	OK(fw_account_mark_read(M.st, &s, 0, last, &err));
+	for (int i = 0; i < M.n; i++) {
+		struct model_entry *e = &M.e[i];
+		bool in = e->feed >= 0 && M.subscribed[a][e->feed] && (!last || e->id <= last);
+
+		if (kind == 1)
+			in &= e->feed == f;
+		if (kind == 2)
+			in &= e->feed >= 0 && model_holds(&s, M.folder[a][e->feed]);
+		if (kind == 3)
+			in &= e->label[a][l];
+		e->read[a] |= in;
+	}
+}
+
+struct model_seen {
+	int64_t id[ENTRIES], feed[ENTRIES];
+	int n;
+};
+static struct model_seen seen;
+
+static int model_see(void *ctx, const struct fw_entry_row *row)
+{
+	(void)ctx;
+	seen.id[seen.n] = row->id;
+	seen.feed[seen.n++] = row->feed_id;
+	return 0;
+}
+
+static int64_t model_feed_now(int64_t id)
+{
+	for (int i = 0; i < seen.n; i++) {
+		if (seen.id[i] == id)
+			return seen.feed[i];
+	}
+	return 0;
+}
+
+static void model_look(void)
+{
+	struct fw_entry_query q = {.oldest_first = true};
+
+	seen.n = 0;
+	OK(fw_store_entry_list(M.st, &q, model_see, NULL, &err));
+}
+
+static void model_prune(void)
+{
+	struct fw_prune p = {.now_ms = NOW, .entries_before_ms = NOW * 2};
+
+	if (M.n < 500)
+		return;
+	OK(fw_store_prune(M.st, &p, &err));
+	model_look();
+	for (int i = 0; i < M.n; i++) {
+		struct model_entry *e = &M.e[i];
+		bool was = e->feed >= 0, labelled = false;
+
+		for (int a = 0; a < ACCOUNTS; a++) {
+			for (int l = 0; l < LABELS; l++)
+				labelled |= e->label[a][l];
+		}
+		if (!was || model_feed_now(e->id))
+			continue;
+		ck_assert_msg(!labelled, "entry %lld had a label", (long long)e->id);
+		e->feed = -1;
+	}
+}
+
+/* Those with labels stay. */
+static void model_retract(int f)
+{
+	int key[20];
+	size_t n = 0;
+
+	for (int i = 0; i < M.n && n < FW_N(key); i++) {
+		struct model_entry *e = &M.e[i];
+		bool labelled = false;
+
+		if (e->feed != f || dice(4))
+			continue;
+		key[n++] = e->key;
+		for (int a = 0; a < ACCOUNTS; a++) {
+			for (int l = 0; l < LABELS; l++)
+				labelled |= e->label[a][l];
+		}
+		e->feed = labelled ? f : -1;
+	}
+	retract(M.st, M.feed[f], key, n);
+	model_look();
+	for (int i = 0; i < M.n; i++)
+		ck_assert_int_eq(M.e[i].feed >= 0, model_feed_now(M.e[i].id) > 0);
+}
+
+/* A feed goes, or goes up in another one; its slot gets a new feed. */
+static void model_merge(bool merge)
+{
+	int from = (int)dice(FEEDS), into = (from + 1 + (int)dice(FEEDS - 1)) % FEEDS;
+	char url[80];
+
+	if (merge)
+		OK(fw_store_feed_merge(M.st, M.feed[from], M.feed[into], &err));
+	else
+		OK(fw_store_unsubscribe(M.st, M.feed[from], &err));
+	model_look();
+	for (int a = 0; merge && a < ACCOUNTS; a++) { /* the mark of the one that the account has */
+		for (int i = 0; i < M.n; i++) {
+			struct model_entry *e = &M.e[i], *twin = NULL;
+			bool moved = e->feed == from && model_feed_now(e->id), own = e->feed == into;
+
+			for (int k = 0; own && k < M.n && !twin; k++) {
+				if (M.e[k].feed == from && M.e[k].key == e->key)
+					twin = &M.e[k];
+			}
+			if (twin) {
+				for (int l = 0; l < LABELS; l++)
+					e->label[a][l] |= twin->label[a][l];
+			}
+			if ((moved && M.subscribed[a][from]) || (own && M.subscribed[a][into]))
+				continue;
+			if (own && twin)
+				e->read[a] = twin->read[a];
+			else if (moved || own)
+				e->unknown[a] = true;
+		}
+	}
+	for (int i = 0; i < M.n; i++) {
+		if (M.e[i].feed == from)
+			M.e[i].feed = merge && model_feed_now(M.e[i].id) ? into : -1;
+	}
+	for (int a = 0; a < ACCOUNTS; a++) {
+		if (merge && M.subscribed[a][from] && !M.subscribed[a][into])
+			M.folder[a][into] = M.folder[a][from];
+		M.subscribed[a][into] |= merge && M.subscribed[a][from];
+		M.subscribed[a][from] = false;
+	}
+	ck_assert(fw_snprintf(url, sizeof(url), "https://f%d.example/", M.url_n++));
+	M.feed[from] = subscribe(M.st, url, NOW);
+	M.next_key[from] = 0;
+}
+
+/* What the mark decided in a merge: taken from the store, once. */
+static void model_learn(void)
+{
+	for (int a = 0; a < ACCOUNTS; a++) {
+		ids(M.st, (struct fw_stream){.account_id = M.account[a], .oldest_first = true});
+		for (size_t k = 0; k < L.n; k++) {
+			for (int i = 0; i < M.n; i++) {
+				if (M.e[i].id == L.id[k] && M.e[i].unknown[a])
+					M.e[i].read[a] = L.read[k];
+			}
+		}
+		for (int i = 0; i < M.n; i++)
+			M.e[i].unknown[a] = false;
+	}
+}
+
+static int model_count_one(void *ctx, const struct fw_subscription *s)
+{
+	int64_t want = 0;
+	int f = 0, a = *(int *)ctx;
+
+	while (M.feed[f] != s->feed_id)
+		ck_assert_int_lt(++f, FEEDS);
+	ck_assert(M.subscribed[a][f]);
+	for (int i = 0; i < M.n; i++)
+		want += M.e[i].feed == f && !M.e[i].read[a];
+	ck_assert_msg(s->unread_n == want, "feed %d of account %d: %lld unread, not %lld", f, a, (long long)s->unread_n,
+		(long long)want);
+	return 0;
+}
+
+static bool model_takes(const struct model_entry *e, int a, const struct fw_stream *s, int f, int l)
+{
+	if (e->feed < 0 || (s->after_id && e->id <= s->after_id) || (s->before_id && e->id >= s->before_id))
+		return false;
+	if (s->labelled ? !e->label[a][l] : s->feed_id && !M.subscribed[a][f] ? !sees(e, a) : !M.subscribed[a][e->feed])
+		return false;
+	if ((s->feed_id && e->feed != f) || (s->not_labelled && e->label[a][l]))
+		return false;
+	if (s->folder.p && (!M.subscribed[a][e->feed] || !model_holds(s, M.folder[a][e->feed])))
+		return false;
+	return s->read == FW_READ_ANY || (M.subscribed[a][e->feed] ? e->read[a] : true) == (s->read == FW_READ_READ);
+}
+
+static void model_stream(int a)
+{
+	struct fw_stream s = {.account_id = M.account[a],
+		.read = (enum fw_read_filter)dice(3),
+		.oldest_first = dice(2),
+		.limit = dice(2) ? 1 + dice(400) : 0,
+		.offset = dice(4) ? 0 : dice(50)};
+	int f = (int)dice(FEEDS), l = (int)dice(LABELS), by = (int)dice(6);
+	size_t n = 0, skip = s.offset;
+	int64_t count, all = 0;
+
+	if (by == 1)
+		s.feed_id = M.feed[f];
+	if (by == 2) {
+		s.folder = fw_str(model_folder(f));
+		s.folder_only = dice(2);
+	}
+	if (by == 3)
+		s.labelled = true;
+	if (by == 4)
+		s.not_labelled = true;
+	s.label_id = M.label[a][l];
+	if (dice(3) == 0)
+		s.after_id = M.e[dice((uint64_t)M.n)].id;
+	if (dice(3) == 0)
+		s.before_id = M.e[dice((uint64_t)M.n)].id;
+	if (dice(4) == 0)
+		s.since_ms = NOW - 1000; /* all are newer: but the dates are read */
+	if (dice(2))
+		ids(M.st, s);
+	else
+		entries(M.st, s);
+	for (int k = 0; k < M.n; k++) {
+		const struct model_entry *e = &M.e[s.oldest_first ? k : M.n - 1 - k];
+
+		if (!model_takes(e, a, &s, f, l))
+			continue;
+		all++;
+		if (skip && skip--)
+			continue;
+		if (s.limit && n == s.limit)
+			continue;
+		ck_assert_msg(n < L.n && L.id[n] == e->id, "stream %d of account %d: %zu is not %lld", by, a, n,
+			(long long)e->id);
+		ck_assert_int_eq(L.read[n], M.subscribed[a][e->feed] ? e->read[a] : true);
+		ck_assert_int_eq(L.feed[n++], M.feed[e->feed]);
+	}
+	ck_assert_msg(L.n == n, "stream %d of account %d, read %d, %d of %d: %zu entries, not %zu", by, a, (int)s.read,
+		f, l, L.n, n);
+	OK(fw_account_count(M.st, &s, &count, &err));
+	ck_assert_int_eq(count, all);
+}
+
+static void model_check(void)
+{
+	for (int a = 0; a < ACCOUNTS; a++) {
+		int64_t want = 0, starred = 0;
+		struct fw_account_counts c;
+		int n = 0;
+
+		for (int f = 0; f < FEEDS; f++)
+			n += M.subscribed[a][f];
+		OK(fw_account_subscription_list(M.st, M.account[a], 0, dice(2), model_count_one, &a, &err));
+		for (int i = 0; i < M.n; i++) {
+			want += M.e[i].feed >= 0 && M.subscribed[a][M.e[i].feed] && !M.e[i].read[a];
+			starred += M.e[i].feed >= 0 && M.e[i].label[a][0];
+		}
+		OK(fw_account_counts(M.st, M.account[a], &c, &err));
+		ck_assert(c.unread_n == want && c.starred_n == starred && c.newest_id >= (M.n ? M.e[M.n - 1].id : 0));
+		if (M.n)
+			model_stream(a);
+		(void)n;
+	}
+}
+
+static void model_step(void)
+{
+	int a = (int)dice(ACCOUNTS), f = (int)dice(FEEDS);
+
+	switch (dice(13)) {
+	case 0:
+	case 1:
+	case 2:
+		if (M.n < ENTRIES - 100)
+			model_push(f);
+		break;
+	case 3:
+		model_subscribe(a, f);
+		break;
+	case 4:
+		if (dice(3) == 0)
+			model_unsubscribe(a, f);
+		break;
+	case 5:
+		if (dice(2))
+			model_mark(a);
+		break;
+	case 6:
+		model_prune();
+		break;
+	case 7:
+		if (dice(4) == 0)
+			model_merge(dice(3) > 0);
+		model_learn();
+		break;
+	case 8:
+		model_retract(f);
+		break;
+	default:
+		if (M.n)
+			model_edit(a);
+	}
+}
+
+/* The walk goes on in a copy of the store. */
+static void model_copy(int driver)
+{
+	struct fw_store *to = fresh(driver);
+	struct fw_copy_stats s;
+
+	OK(fw_copy(M.st, to, &(struct fw_copy_options){.batch_bytes = 1 << 20}, &s, &err));
+	ck_assert_int_eq(s.differing, 0);
+	fw_store_close(M.st);
+	M.st = to;
+	fw_store_set_matcher(to, &MODEL_MATCHER);
+	check_clean(to);
+}
+
+/* FW_SEED and FW_STEPS: another walk, a longer one. */
+START_TEST(a_random_walk)
+{
+	static const char *const NAME[LABELS] = {"", "one", "two"};
+	const char *steps = getenv("FW_STEPS"), *seed = getenv("FW_SEED");
+	int step_n = steps ? atoi(steps) : 250;
+	char url[80];
+
+	memset(&M, 0, sizeof(M));
+	M.st = fresh(_i);
+	fw_store_set_matcher(M.st, &MODEL_MATCHER);
+	M.random = (seed ? (uint64_t)atoll(seed) : 1) + (uint64_t)_i;
+	for (int a = 0; a < ACCOUNTS; a++) {
+		M.account[a] = account_add(M.st, fw_arena_printf(&A, "account%d", a));
+		for (int l = 1; l < LABELS; l++)
+			OK(fw_account_label(M.st, M.account[a], fw_str(NAME[l]), true, &M.label[a][l], &err));
+	}
+	for (int f = 0; f < FEEDS; f++) {
+		ck_assert(fw_snprintf(url, sizeof(url), "https://f%d.example/", M.url_n++));
+		M.feed[f] = subscribe(M.st, url, NOW);
+		model_push(f);
+	}
+	for (int i = 0; i < step_n; i++) {
+		model_step();
+		model_check();
+		if (i % 50 == 0)
+			check_clean(M.st);
+		if (i % 100 == 75)
+			model_copy(_i);
+	}
+	check_clean(M.st);
+	fw_store_close(M.st);
+}
+END_TEST
+
+static void begin(void)
+{
+	fw_arena_init(&A, 0);
+}
+
+static void end(void)
+{
+	fw_arena_finish(&A);
+}
+
+int main(void)
+{
+	const TTest *const every[] = {nothing_without_an_sql_store};
+	const TTest *const sql[] = {accounts_come_and_go, tokens_find_their_account, fever_clients_send_a_hash,
+		subscriptions_have_titles_and_folders, invalid_names_are_refused, labels_have_names,
+		streams_are_limited_and_searched, entries_are_got_by_number, edits_below_the_mark,
+		marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back, a_random_walk};
+	Suite *s = suite_create("accounts");
+	TCase *t = tcase_create("every driver");
+
+	stores_begin();
+	tcase_set_timeout(t, 300);
+	tcase_add_unchecked_fixture(t, begin, end);
+	for (size_t i = 0; i < FW_N(every); i++)
+		tcase_add_loop_test(t, every[i], 0, under_test_n);
+	for (int driver = 0; driver < under_test_n; driver++) {
+		for (size_t i = 0; i < FW_N(sql) && has_accounts(driver); i++)
+			tcase_add_loop_test(t, sql[i], driver, driver + 1);
+		if (under_test[driver].shared && has_accounts(driver))
+			tcase_add_loop_test(t, an_edit_is_stored_whole, driver, driver + 1);
+	}
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
