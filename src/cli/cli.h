@@ -368,6 +368,9 @@ bool cli_is_number(const char *word, int64_t *id);
  * only one feed has. Strings live in c->arena. 0 or an exit code.
  */
 FW_MUST_CHECK int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed);
+/* cmd_user.c: the account of this name; strings live as long as the command. 0 or an exit code. */
+struct fw_account;
+FW_MUST_CHECK int cli_account(struct cli *c, const char *name, struct fw_account *out);
 /*
  * Open the store and find the feeds that the arguments name, c->arg_n of them: all, before one is
  * changed. 0 or an exit code.

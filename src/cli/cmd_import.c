@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "api/account.h"
 #include "base/url.h"
 #include "cli/cli.h"
 #include "base/banned.h"
@@ -18,6 +19,7 @@ struct import {
 	struct fw_feed_new *feed;
 	size_t n, cap, refused, repaired, shown;
 	struct fw_str folder; /* --folder: the parent of all folders */
+	const char *user;     /* --user: of the account; NULL: none */
 };
 
 static void import_refuse(struct import *im, uint32_t line, const char *words)
@@ -176,18 +178,34 @@ static void import_json(struct import *im, size_t existed)
 	cli_json_object_end(&w, im->c);
 }
 
+/* Into the store, or into an account. */
+static int import_feeds(struct import *im)
+{
+	struct cli *c = im->c;
+	struct fw_account a;
+	struct fw_err err = {0};
+	size_t added;
+	int rc;
+
+	if (!im->user)
+		return fw_store_subscribe(c->store, im->feed, im->n, &err) ? cli_store_failed(c, &err) : 0;
+	rc = cli_account(c, im->user, &a);
+	if (rc)
+		return rc;
+	rc = fw_account_import(c->store, a.id, im->feed, im->n, c->now_ms, &added, &err);
+	return !rc ? 0 : rc == FW_EINVAL ? cli_fail(c, CLI_USAGE, "%s", err.text) : cli_store_failed(c, &err);
+}
+
 static int import_store(struct import *im)
 {
 	struct cli *c = im->c;
-	struct fw_err err = {0};
 	char x[FW_RFC3339_MAX], y[FW_RFC3339_MAX], z[FW_RFC3339_MAX];
 	size_t existed = 0;
-	int rc = im->n ? cli_store(c, FW_STORE_CREATE) : 0;
+	int rc = im->n ? cli_store(c, im->user ? 0 : FW_STORE_CREATE) : 0;
 
+	rc = rc ? rc : im->n ? import_feeds(im) : 0;
 	if (rc)
 		return rc;
-	if (im->n && fw_store_subscribe(c->store, im->feed, im->n, &err))
-		return cli_store_failed(c, &err);
 	for (size_t i = 0; i < im->n; i++)
 		existed += im->feed[i].existed;
 	if (im->shown > SHOWN_MAX)
@@ -205,7 +223,8 @@ static int import_run(struct cli *c)
 {
 	struct import im = {.c = c,
 		.name = strcmp(c->arg[0], "-") ? c->arg[0] : "standard input",
-		.folder = fw_str(cli_value(c, "folder"))};
+		.folder = fw_str(cli_value(c, "folder")),
+		.user = cli_value(c, "user")};
 	struct fw_buf text;
 	int rc = cli_read(c, c->arg[0], IMPORT_MAX_BYTES, "256 MiB", &text);
 
@@ -220,6 +239,7 @@ static int import_run(struct cli *c)
 
 static const struct cli_option IMPORT_OPTION[] = {
 	{"folder", "FOLDER", "put all feeds and folders into this folder"},
+	{"user", "USER", "subscribe them for this account"},
 	{"json", NULL, "print a JSON object: counts and feeds"},
 	{NULL, NULL, NULL},
 };

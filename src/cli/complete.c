@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/account.h"
 #include "base/map.h"
 #include "api/order.h"
 #include "cli/cli.h"
@@ -176,6 +177,20 @@ static int complete_order(void *ctx, const struct fw_order *o)
 	return cli_out_failed(l->c);
 }
 
+static int complete_user(void *ctx, const struct fw_account *a)
+{
+	struct line *l = ctx;
+
+	complete_candidate(l, a->name, FW_STR(""));
+	return cli_out_failed(l->c);
+}
+
+static void complete_users(struct line *l)
+{
+	if (complete_open_store(l->c) && fw_account_list(l->c->store, complete_user, l, NULL))
+		return; /* the candidates so far are enough */
+}
+
 static void complete_orders(struct line *l)
 {
 	struct fw_err err;
@@ -211,6 +226,8 @@ static void complete_placeholder(struct line *l, struct fw_str kind)
 			complete_folders(l);
 		else if (fw_str_eq(one, FW_STR("ORDER")))
 			complete_orders(l);
+		else if (fw_str_eq(one, FW_STR("USER")))
+			complete_users(l);
 		else if (fw_str_eq(one, FW_STR("FILE")))
 			complete_files(l);
 		else if (fw_str_eq(one, FW_STR("COMMAND")))

@@ -24,7 +24,7 @@ from harness import (
 
 COMMANDS = (
     "add import export remove set pause resume list folders show why timeline entries changes read events fetch parse "
-    "push run plan serve order token websub fetch-now copy stop status doctor version help").split()
+    "push run plan serve order token user websub fetch-now copy stop status doctor version help").split()
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><link>https://example.org/</link>
 <description>d</description><item><title>Hello \x7f world</title><link>https://example.org/1</link><guid>g1</guid>
 <description>&lt;p onclick="evil()"&gt;a &lt;b&gt;bold&lt;/b&gt; word&lt;/p&gt;</description>
@@ -207,6 +207,9 @@ def completions(base):
     equal(complete("help", "sett"), ["settings"])
     equal(complete("help", "en"), ["entries"])
     equal(complete("token", "r"), ["remove"])
+    w.run("user", "add", "alice", stdin="correct horse\n")
+    equal(complete("user", "passwd", "a"), ["alice"])
+    equal(complete("export", "--user", ""), ["alice"])
     equal(complete("order", "re"), ["resume", "replay", "remove", "retry"])
     w.run("order", "add", "-q", "loud", "word", "--tag", "x")
     equal(complete("order", "show", "l"), ["loud"])

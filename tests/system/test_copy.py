@@ -23,7 +23,9 @@ TABLES = {
         "id, url, title, home_page_url, description, language, icon, format, hub, topic, extra, rhythm, validator_url,"
         " etag, last_modified, validators_ms, body_hash, redirect_url, redirect_since_ms, redirect_n, error,"
         " user_title, folder, username, password, interval_ms, created_ms",
-    "schedule": "*",
+    "schedule": # without entry_total_n, which each store begins anew
+        "position, due_at_ms, host_id, status, last_kind, http_status, fail_n, crash_n, last_visit_ms, last_ok_ms,"
+        " last_new_ms, expect_us, expect_dev_us, expect_parts, last_visit_id, why",
     "entries": "*",
     "entry_keys": "*",
     "visits": "*",

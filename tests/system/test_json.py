@@ -20,7 +20,7 @@ COUNTS = (("status", "due"),) # a number of feeds
 DURATION = re.compile(r".*_(ms|us|s)")
 EPOCH = 10 ** 11 # three years in ms: longer than any duration
 LIST = ("add", "export", "remove", "set", "pause", "resume", "list", "folders",
-        "entries", "changes", "events", "fetch-now", "order", "token", "websub", "timeline")
+        "entries", "changes", "events", "fetch-now", "order", "token", "user", "websub", "timeline")
 
 
 def objects(doc, path=""):
@@ -244,6 +244,15 @@ def walk(base):
     equal(listed, [{**{k: v for k, v in made.items() if k != "token"}, "valid": True}])
     equal(j.lines("token", "remove", "t"), [{"name": "t"}])
     equal(j("token", "list"), [])
+    equal(j("user", "add", "alice", stdin="correct horse\n"), {"name": "alice"})
+    made = j("user", "token", "alice", "phone")
+    holds(made["name"] == "alice" and made["client"] == "phone" and len(made["token"]) == 43, made)
+    listed = j.both("user", "list")
+    equal([(a["name"], a["admin"], a["feeds"], a["tokens"]) for a in listed], [("alice", False, 0, 1)])
+    equal([(t["name"], t["kind"]) for t in j("user", "tokens", "alice")], [("phone", "client")])
+    equal(j("user", "revoke", "alice", "phone"), {"name": "alice", "client": "phone"})
+    equal(j("user", "passwd", "alice", stdin="another horse\n"), {"name": "alice"})
+    equal(j("user", "remove", "alice"), {"name": "alice"})
     orders(j)
     equal(j("websub", "off", "2"), {"feed": 2, "url": j("list")[1]["url"], "on": False})
     equal(j.both("websub"), []) # test_websub.py has some
