@@ -80,6 +80,7 @@ struct fw_config {
 	int64_t push_section_min, push_id_min;
 	int64_t serve_threads, serve_pool_threads, serve_heartbeat_ms, auth_failures_max, auth_failures_ms;
 	char *serve_cors_origin, *serve_host_names;
+	bool serve_discovery;
 	char *websub_url;
 	int64_t websub_lease_ms, websub_scan_ms, websub_pushes_max, websub_pushes_ms;
 	bool websub_plain_secret;

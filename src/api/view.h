@@ -60,8 +60,8 @@ FW_MUST_CHECK int fw_entry_json_work(
 	struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err);
 
 /*
- * Appends the content of an entry whose content_type is FW_TEXT_HTML, sanitised. Errors: those of
- * fw_sanitize(), with the entry's id; out->rc.
+ * Appends the entry's content as HTML that is safe to show: sanitised; plain text is escaped. An
+ * entry without content adds nothing. Errors: those of fw_sanitize(), with the entry's id; out->rc.
  */
 FW_MUST_CHECK int fw_entry_html(
 	const struct fw_entry_row *r, struct fw_view_work *work, struct fw_buf *out, struct fw_err *err);

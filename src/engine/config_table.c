@@ -263,6 +263,10 @@ static const struct fw_setting SETTINGS[] = {
 		"Host names that a request without a token may use in its Host header, besides "
 		"localhost and loopback addresses, such as feeds.lan. Unset: none.",
 		AT(serve_host_names), SERVE},
+	{"serve_discovery", FW_TYPE_BOOL, "no", NO_RANGE,
+		"The HTTP server fetches an address that a reader adds, to find its feed; without it only feeds' own "
+		"addresses work, and the sandbox lets the server connect to its store only.",
+		AT(serve_discovery), SERVE},
 	{"websub_url", FW_TYPE_STRING, "", NO_RANGE,
 		"Public URL of this server, where hubs deliver, such as https://example.org/; "
 		"feeds that have a hub are then subscribed there, and polled rarely. Unset: no subscriptions.",

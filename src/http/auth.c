@@ -530,6 +530,28 @@ static enum auth_verdict auth_check_request(struct request *r, unsigned scope)
 	return v;
 }
 
+static int64_t auth_wait_ms(struct request *r)
+{
+	return auth_limiter_wait_ms(
+		r->thread->h->auth->limiter, auth_limiter_network(http_client_address(r)), fw_mono_ms());
+}
+
+bool http_auth_is_limited(struct request *r)
+{
+	int64_t wait_ms = auth_wait_ms(r);
+
+	if (!wait_ms)
+		return false;
+	atomic_fetch_add_explicit(&r->thread->h->auth->limited_n, 1, memory_order_relaxed);
+	r->retry_after_s = (wait_ms + FW_SECOND_MS - 1) / FW_SECOND_MS;
+	return true;
+}
+
+void http_auth_count_wrong(struct request *r)
+{
+	auth_count_failure(r, auth_limiter_network(http_client_address(r)), fw_mono_ms());
+}
+
 /* 403 with the reason and the remedy. A token is always one. */
 static enum MHD_Result auth_refuse_tokenless(struct request *r, const char *scope)
 {
@@ -615,6 +637,8 @@ enum MHD_Result http_auth_refuse(struct request *r)
 
 	if (r->route->scope == SCOPE_PATH)
 		return http_websub_refuse(r);
+	if (r->route->scope == SCOPE_LOGIN || r->route->scope == SCOPE_ACCOUNT)
+		return http_greader_refuse(r);
 	/* of two scopes the more usual one */
 	fw_token_scopes_show(r->route->scope == SCOPE_FEED && !r->token[0] ? FW_SCOPE_READ : auth_scopes(r), scope);
 	r->challenge = (size_t)r->verdict < FW_N(CHALLENGE) ? CHALLENGE[r->verdict] : NULL;
@@ -637,6 +661,8 @@ enum MHD_Result http_auth_refuse(struct request *r)
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token lacks the scope %s", scope);
 	case AUTH_BOUND:
 		return auth_refuse_bound(r);
+	case AUTH_ORIGIN: /* of accounts only */
+		break;
 	case AUTH_LIMITED:
 		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS,
 			r->twirp ? "resource_exhausted" : "auth_rate_limited",
@@ -657,6 +683,8 @@ enum MHD_Result http_auth(struct request *r)
 		return MHD_YES;
 	if (r->route->scope == SCOPE_PATH)
 		r->verdict = http_websub_may(r);
+	else if (r->route->scope == SCOPE_LOGIN || r->route->scope == SCOPE_ACCOUNT)
+		r->verdict = http_greader_may(r);
 	else
 		r->verdict = auth_check_request(r, auth_scopes(r));
 	/* a copy, because the snapshot may be freed before the body is complete */

@@ -56,7 +56,7 @@ bool http_feed_out_may(const struct request *r, struct fw_str bound)
 	struct fw_str name, own;
 	bool may;
 
-	if (!feed_name_split(r->feed, &name, &format))
+	if (!feed_name_split(r->rest, &name, &format))
 		return true; /* it gets a 404 */
 	fw_arena_init(&a, 0);
 	own = fw_token_feed_name(bound, &a);
@@ -282,7 +282,7 @@ enum MHD_Result http_feed_out(struct request *r)
 	enum MHD_Result ok;
 	int rc;
 
-	if (!feed_name_split(r->feed, &name, &f.format))
+	if (!feed_name_split(r->rest, &name, &f.format))
 		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found",
 			"unknown path: the name of a feed ends with .atom, .rss or .json");
 	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, &ok))

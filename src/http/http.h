@@ -75,6 +75,12 @@ struct http_forwarded {
 	bool known;
 };
 
+/* A gate for slow work: one request passes at a time, and some wait, outside the pool. */
+struct http_gate {
+	_Atomic bool taken;
+	_Atomic int waiting;
+};
+
 struct http_tls {
 	char *key, *cert; /* PEM; NULL: plain HTTP */
 };
@@ -101,6 +107,7 @@ struct http {
 	struct buckets *pushes;          /* rate limit of documents from hubs, one bucket for each callback */
 	_Atomic uint64_t push_limited_n; /* documents from hubs refused with 429 */
 	struct stream *stream;
+	struct http_gate logins, discoveries; /* passwords that are checked; addresses that are fetched */
 	size_t thread_n;
 	_Atomic int64_t suspended_n;   /* suspended connections */
 	_Atomic int64_t change_wait_n; /* requests that wait for a change */
@@ -125,15 +132,20 @@ enum request_state {
 /*
  * SCOPE_OPEN: no authorization. SCOPE_FEED: the scope feed or read; with {token} in the path, which
  * is then the token, the scope feed. SCOPE_PATH: the secret in the path is the authorization.
+ * SCOPE_LOGIN: a name and a password in the body. SCOPE_ACCOUNT: a token of an account, to what is
+ * that account's.
  */
-enum scope { SCOPE_OPEN, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN, SCOPE_FEED, SCOPE_PATH };
+enum scope { SCOPE_OPEN, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN, SCOPE_FEED, SCOPE_PATH, SCOPE_LOGIN, SCOPE_ACCOUNT };
+
+struct greader;
 
 struct route {
 	const char *method; /* GET serves HEAD too */
 	/*
 	 * "{id}" matches a number above 0 and sets r->id. "{token}" matches letters, digits, "_"
-	 * and "-", and sets r->token; "{name}" matches an order's name and sets r->name; "{feed}",
-	 * at the end, matches the rest of the path, which is not empty, and sets r->feed.
+	 * and "-", and sets r->token; "{name}" matches an order's name and sets r->name; "{feed}"
+	 * and "{stream}", at the end, match the rest of the path, which is not empty, and set
+	 * r->rest.
 	 */
 	const char *path;
 	enum MHD_Result (*run)(struct request *r); /* called when the whole body is there */
@@ -143,7 +155,8 @@ struct route {
 	enum scope scope;         /* the scope that a token needs */
 	bool pool;                /* it needs the store: a pool thread calls run, with r->store */
 	bool raw;                 /* the body stays compressed, because it is signed so; see http_body_unpack() */
-	bool repeat;              /* with pool: run again after the store failed; always so for GET */
+	enum MHD_Result (*greader)(struct greader *g); /* of http_greader(): greader.h */
+	bool repeat; /* with pool: run again after the store failed; always so for GET */
 };
 
 /* A request of /v1/changes that waits for a change: between two runs. */
@@ -170,7 +183,7 @@ struct request {
 	int64_t id;                           /* from the path */
 	char token[HTTP_TOKEN_MAX + 1];       /* from the path: a secret */
 	char name[HTTP_TOKEN_MAX + 1];        /* from the path: an order's name */
-	struct fw_str feed;                   /* from the path: the name of a feed that goes out */
+	struct fw_str rest;                   /* from the path: a feed that goes out, or a stream's id */
 	bool head;                            /* the method is HEAD: no side effects */
 	bool last;                            /* the connection is closed after the response */
 	bool chunked;                         /* Transfer-Encoding: chunked */
@@ -208,6 +221,8 @@ struct request {
 	struct MHD_Response *response; /* made by the pool, not queued yet */
 	unsigned response_status;
 	bool retry;                /* the route asks to run once more, POOL_RETRY_MS later */
+	struct http_gate *waits;   /* the gate that it waits for, or NULL */
+	size_t reserved_bytes;     /* of http.entries_bytes: memory of a long response */
 	struct entries_push *push; /* entries_push.c, or NULL */
 	/* websub.c: a document of a hub that waits for the store */
 	struct websub_push {
@@ -425,6 +440,17 @@ enum MHD_Result http_order_rotate(struct request *r);
  */
 enum MHD_Result http_auth(struct request *r);
 enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->verdict */
+/* Any thread: is r's network throttled? Sets r->retry_after_s. */
+bool http_auth_is_limited(struct request *r);
+/* Any thread: a password or an account's token was wrong. */
+void http_auth_count_wrong(struct request *r);
+
+/* ---- greader.c, greader_login.c: the Google Reader API --------------------------------------- */
+
+enum MHD_Result http_greader(struct request *r);
+enum MHD_Result http_greader_login(struct request *r);
+enum auth_verdict http_greader_may(struct request *r);
+enum MHD_Result http_greader_refuse(struct request *r);
 
 /* ---- entries_push.c -------------------------------------------------------------------------- */
 
@@ -463,6 +489,15 @@ enum MHD_Result http_stream(struct request *r);
 /* Suspend the connection and queue the request for the pool; 503 when the pool's queue is full. */
 enum MHD_Result http_pool_run(struct request *r);
 enum MHD_Result http_pool_resumed(struct request *r);
+/*
+ * Pass a gate, in a pool thread. GATE_LATER: return from the route without a response; it runs
+ * again. GATE_FULL: too many wait already.
+ */
+enum http_gate_state { GATE_TAKEN, GATE_LATER, GATE_FULL };
+#define GATE_WAITING_MAX 64
+enum http_gate_state http_gate_enter(struct http_gate *g, struct request *r);
+void http_gate_leave(struct http_gate *g);
+void http_gate_forget(struct request *r); /* the request ends: it waits no longer */
 
 /* ---- body.c ---------------------------------------------------------------------------------- */
 

@@ -153,7 +153,8 @@ static void *pool_thread_run(void *ctx)
 
 int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err)
 {
-	size_t n = (size_t)c->serve_pool_threads;
+	/* one more for an address that is fetched, which takes seconds: greader_subscribe.c */
+	size_t n = (size_t)c->serve_pool_threads + c->serve_discovery;
 	struct pool *pool = calloc(1, sizeof(*pool) + n * sizeof(pool->thread[0]));
 	pthread_condattr_t by;
 	int rc = 0;
@@ -284,4 +285,35 @@ enum MHD_Result http_pool_resumed(struct request *r)
 	r->state = REQUEST_RESPONDED;
 	r->response = NULL;
 	return m ? http_queue(r, r->response_status, m) : MHD_NO;
+}
+
+/* ---- gates ----------------------------------------------------------------------------------- */
+
+void http_gate_forget(struct request *r)
+{
+	if (r->waits)
+		atomic_fetch_sub(&r->waits->waiting, 1);
+	r->waits = NULL;
+}
+
+enum http_gate_state http_gate_enter(struct http_gate *g, struct request *r)
+{
+	if (!atomic_exchange(&g->taken, true)) {
+		http_gate_forget(r);
+		return GATE_TAKEN;
+	}
+	if (!r->waits) {
+		if (atomic_fetch_add(&g->waiting, 1) >= GATE_WAITING_MAX) {
+			atomic_fetch_sub(&g->waiting, 1);
+			return GATE_FULL;
+		}
+		r->waits = g;
+	}
+	r->retry = true;
+	return GATE_LATER;
+}
+
+void http_gate_leave(struct http_gate *g)
+{
+	atomic_store(&g->taken, false);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The blocking thread pool: serve_pool_threads threads, each with its own connection to the store,
- * for work that would block the server threads.
+ * The blocking thread pool: serve_pool_threads threads, and one more with serve_discovery, each
+ * with its own connection to the store, for work that would block the server threads.
  *
  * Backpressure: at most POOL_JOBS_MAX jobs are queued or running. A job needs a slot first; without
  * one a request is refused with 503. Jobs start in the order of the queue. After an error of the

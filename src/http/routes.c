@@ -3,7 +3,7 @@
  * The table of routes: path, method, scope, parameters and body. openapi.json describes the same
  * routes; a test compares both.
  */
-#include "http/http.h"
+#include "http/greader.h"
 #include "base/banned.h"
 
 #define PUSH_MAX ((size_t)1 << 20)
@@ -15,6 +15,24 @@
 #define TOKEN "{token}"
 #define NAME "{name}"
 #define FEED "{feed}"
+#define STREAM "{stream}"
+
+/*
+ * The Google Reader API, at the root and below ALIAS (where FreshRSS has it). Reading takes
+ * parameters from a form too where a client sends one; a form of 10,000 items has 600 KB.
+ */
+#define ALIAS "/api/greader.php"
+#define FORM_MAX ((size_t)2 << 20)
+#define LOGIN_MAX ((size_t)1 << 14)
+#define READER_GET(name, handler)                                                                              \
+	{                                                                                                      \
+		"GET", "/reader/" name, http_greader, .greader = handler, .scope = SCOPE_ACCOUNT, .pool = true \
+	}
+#define READER_POST(name, handler, again)                                                                    \
+	{                                                                                                    \
+		"POST", "/reader/" name, http_greader, .greader = handler, .body_max = FORM_MAX,             \
+						       .scope = SCOPE_ACCOUNT, .pool = true, .repeat = again \
+	}
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
@@ -56,6 +74,35 @@ static const struct route ROUTE[] = {
 	{"GET", "/websub/{token}", http_websub_intent, .scope = SCOPE_PATH, .pool = true},
 	{"POST", "/websub/{token}", http_websub_push, .body_max = ENTRIES_MAX, .scope = SCOPE_PATH, .pool = true,
 		.raw = true, .repeat = true},
+	{"POST", "/accounts/ClientLogin", http_greader_login, .body_max = LOGIN_MAX, .scope = SCOPE_LOGIN,
+		.pool = true},
+	READER_GET("api/0/token", greader_token),
+	READER_GET("api/0/user-info", greader_user_info),
+	READER_GET("api/0/status", greader_status),
+	READER_GET("ping", greader_ping),
+	READER_GET("api/0/subscription/list", greader_subscription_list),
+	READER_POST("api/0/subscription/edit", greader_subscription_edit, false),
+	READER_POST("api/0/subscription/quickadd", greader_quickadd, false),
+	READER_GET("api/0/subscription/export", greader_export),
+	READER_POST("api/0/subscription/import", greader_import, false),
+	READER_GET("api/0/tag/list", greader_tag_list),
+	READER_POST("api/0/rename-tag", greader_rename_tag, false),
+	READER_POST("api/0/disable-tag", greader_disable_tag, false),
+	READER_GET("api/0/unread-count", greader_unread_count),
+	READER_GET("api/0/stream/items/ids", greader_ids),
+	READER_POST("api/0/stream/items/ids", greader_ids, true),
+	READER_GET("api/0/stream/items/contents", greader_items),
+	READER_POST("api/0/stream/items/contents", greader_items, true),
+	READER_GET("api/0/stream/contents", greader_contents),
+	READER_GET("api/0/stream/contents/{stream}", greader_contents),
+	READER_GET("atom/{stream}", greader_atom),
+	READER_POST("api/0/edit-tag", greader_edit_tag, true),
+	READER_POST("api/0/mark-all-as-read", greader_mark_all, true),
+	READER_GET("api/0/preference/list", greader_preferences),
+	READER_GET("api/0/preference/stream/list", greader_stream_preferences),
+	READER_POST("api/0/preference/set", greader_preference_set, true),
+	READER_POST("api/0/preference/stream/set", greader_preference_set, true),
+	READER_GET("api/0/friend/list", greader_friends),
 	{"GET", "/v1/stream", http_stream, "since feed folder types", .scope = SCOPE_READ},
 	{"GET", "/v1/timings", http_timings, "status cursor limit", .scope = SCOPE_READ, .pool = true},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},
@@ -100,6 +147,12 @@ static size_t path_name_len(const char *s)
 	return n <= HTTP_TOKEN_MAX ? n : 0;
 }
 
+/* Is a word of a pattern, at its end, the rest of the path? */
+static bool path_rest(const char *word)
+{
+	return strcmp(word, FEED) == 0 || strcmp(word, STREAM) == 0;
+}
+
 static bool path_matches(const char *pattern, const char *path, int64_t *id)
 {
 	*id = 0;
@@ -117,9 +170,9 @@ static bool path_matches(const char *pattern, const char *path, int64_t *id)
 		} else if (fw_str_starts(fw_str(pattern), FW_STR(NAME))) {
 			n = path_name_len(path);
 			pattern += sizeof(NAME) - 1;
-		} else if (fw_str_starts(fw_str(pattern), FW_STR(FEED))) {
+		} else if (path_rest(pattern)) {
 			n = strlen(path);
-			pattern += sizeof(FEED) - 1;
+			pattern += strlen(pattern);
 		} else {
 			n = path_number_len(path, id);
 			pattern += sizeof(ID) - 1;
@@ -140,14 +193,29 @@ static void allow_add(char allow[HTTP_ALLOW_MAX], const char *method)
 		allow_add(allow, "HEAD");
 }
 
+static bool route_is_reader(const struct route *r)
+{
+	return r->scope == SCOPE_LOGIN || r->scope == SCOPE_ACCOUNT;
+}
+
+/* The path below the alias; path itself, if it is not there. */
+static const char *path_without_alias(const char *path)
+{
+	size_t n = sizeof(ALIAS) - 1;
+
+	return strncmp(path, ALIAS, n) == 0 && path[n] == '/' ? path + n : path;
+}
+
 enum http_match http_route_find(
 	const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX])
 {
+	const char *below = path_without_alias(path);
+
 	allow[0] = 0;
 	if (strcmp(method, "HEAD") == 0)
 		method = "GET";
 	for (size_t i = 0; i < FW_N(ROUTE); i++) {
-		if (!path_matches(ROUTE[i].path, path, id))
+		if (!path_matches(ROUTE[i].path, route_is_reader(&ROUTE[i]) ? below : path, id))
 			continue;
 		if (strcmp(method, ROUTE[i].method) == 0) {
 			*route = &ROUTE[i];
@@ -195,13 +263,16 @@ static enum MHD_Result no_route(struct request *r)
 }
 
 /*
- * Copy what stands for {token} or {name}, behind the same text as in the pattern; {feed}, which is
- * the last, stays where it is.
+ * Copy what stands for {token} or {name}, behind the same text as in the pattern; {feed} or
+ * {stream}, which is the last, stays where it is.
  */
 static void path_words_copy(struct request *r, const char *path)
 {
 	const char *pattern = r->route->path, *token = strstr(pattern, TOKEN), *name = strstr(pattern, NAME);
+	const char *rest;
 
+	if (route_is_reader(r->route))
+		path = path_without_alias(path);
 	if (token) {
 		path += token - pattern;
 		(void)fw_str_copy(r->token, sizeof(r->token), (struct fw_str){path, path_token_len(path)});
@@ -211,8 +282,9 @@ static void path_words_copy(struct request *r, const char *path)
 		path += name - pattern;
 		(void)fw_str_copy(r->name, sizeof(r->name), (struct fw_str){path, path_name_len(path)});
 	}
-	if (strstr(pattern, FEED))
-		r->feed = fw_str(path + (strstr(pattern, FEED) - pattern));
+	rest = strrchr(pattern, '{');
+	if (rest && path_rest(rest))
+		r->rest = fw_str(path + (rest - pattern));
 }
 
 enum MHD_Result http_route(struct request *r, const char *path, const char *method)

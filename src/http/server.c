@@ -71,7 +71,9 @@ static struct request *request_begin(
 	r->route = NULL;
 	r->id = 0;
 	r->token[0] = r->name[0] = 0;
-	r->feed = FW_STR_NONE;
+	r->waits = NULL;
+	r->reserved_bytes = 0;
+	r->rest = FW_STR_NONE;
 	r->head = method[0] == 'H';
 	r->websub = (struct websub_push){0};
 	r->allow[0] = 0;
@@ -117,6 +119,9 @@ static void request_finish(void *ctx, struct MHD_Connection *conn, void **at, en
 	http_entries_push_free(r);
 	http_websub_free(r);
 	http_change_wait_end(r);
+	http_gate_forget(r);
+	if (r->reserved_bytes)
+		(void)http_entries_reserve(l->h, &r->reserved_bytes, 0);
 	if (r->response)
 		MHD_destroy_response(r->response);
 	r->response = NULL;

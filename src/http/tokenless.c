@@ -113,6 +113,13 @@ static bool is_same_origin(const struct tokenless_head *h)
 		fw_str_ieq(without_port(authority, h->tls), without_port(h->host, h->tls));
 }
 
+bool tokenless_is_foreign(const struct tokenless_head *h)
+{
+	if (h->origin.p && !is_same_origin(h))
+		return true;
+	return h->site.p && !fw_str_ieq(h->site, FW_STR("same-origin")) && !fw_str_ieq(h->site, FW_STR("none"));
+}
+
 enum tokenless tokenless_check(enum fw_tokenless server, const char *names, const struct tokenless_head *h)
 {
 	if (server != FW_TOKENLESS_OPEN)
@@ -123,11 +130,7 @@ enum tokenless tokenless_check(enum fw_tokenless server, const char *names, cons
 		return TOKENLESS_FORWARDED;
 	if (!host_is_ours(h->host, names))
 		return TOKENLESS_HOST;
-	if (h->origin.p && !is_same_origin(h))
-		return TOKENLESS_ORIGIN;
-	if (h->site.p && !fw_str_ieq(h->site, FW_STR("same-origin")) && !fw_str_ieq(h->site, FW_STR("none")))
-		return TOKENLESS_ORIGIN;
-	return TOKENLESS_MAY;
+	return tokenless_is_foreign(h) ? TOKENLESS_ORIGIN : TOKENLESS_MAY;
 }
 
 bool tokenless_body_fits(enum tokenless_body want, const struct tokenless_head *h)

@@ -45,6 +45,9 @@ enum tokenless {
  */
 enum tokenless tokenless_check(enum fw_tokenless server, const char *names, const struct tokenless_head *h);
 
+/* Does a page of another origin send this request? */
+bool tokenless_is_foreign(const struct tokenless_head *h);
+
 enum tokenless_body {
 	BODY_ANY,   /* the route checks the type */
 	BODY_FEED,  /* the route checks it, but a browser must send one */

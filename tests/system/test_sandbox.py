@@ -143,8 +143,8 @@ def broken_store():
         s.shutdown()
 
 
-@case("a server beside workers can connect to its store's TCP port; to others only with websub_url, or with Redis, "
-      "which names them", needs="server")
+@case("a server beside workers can connect to its store's TCP port; to others only with websub_url, "
+      "serve_discovery, or with Redis, which names them", needs="server")
 def ports(base):
     sandboxed(*LAYERS)
     with broken_store() as store, listener() as other:
@@ -155,6 +155,7 @@ def ports(base):
             ("mysql://u@%s/x" % here, "", EACCES),
             ("redis://%s" % here, "", "done"),
             ("postgres://u@%s/x" % here, "websub_url = https://feeds.example/\n", "done"),
+            ("postgres://u@%s/x" % here, "serve_discovery = yes\n", "done"),
         ]):
             if url.split(":")[0] in absent():
                 continue

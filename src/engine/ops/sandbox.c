@@ -310,7 +310,7 @@ static void landlock_add_path(void *ctx, const char *path, unsigned how)
  */
 static bool connect_is_limited(const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *r)
 {
-	return who == FW_SANDBOX_SERVER && !c->websub_url && !r->any_port;
+	return who == FW_SANDBOX_SERVER && !c->websub_url && !c->serve_discovery && !r->any_port;
 }
 
 static int layer_enter_landlock(

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "base/xml.h"
 #include "api/view.h"
 #include "feedwheel/engine.h"
 #include "base/banned.h"
@@ -267,7 +268,9 @@ static uint64_t entry_content_hash(const struct fw_entry_row *r, struct fw_str b
 		r->content.p, r->content.len, fw_hash64_seed(base.p ? base.p : "", base.len, r->revision));
 }
 
-int fw_entry_html(const struct fw_entry_row *r, struct fw_view_work *work, struct fw_buf *out, struct fw_err *err)
+/* Appends the sanitised content of an entry whose content is HTML. */
+static int entry_html_add(
+	const struct fw_entry_row *r, struct fw_view_work *work, struct fw_buf *out, struct fw_err *err)
 {
 	struct fw_str base = r->content_base.len ? r->content_base : r->url;
 	bool is_cacheable = work->cache && r->content.len >= CACHE_FROM_BYTES;
@@ -309,13 +312,33 @@ static int entry_content_member(
 		fw_json_str(j, r->content_type == FW_TEXT_PLAIN ? "content_text" : "content_html", r->content);
 		return 0;
 	}
-	rc = fw_entry_html(r, work, &html, err);
+	rc = entry_html_add(r, work, &html, err);
 	if (html.rc)
 		j->out->rc = html.rc;
 	else if (!rc)
 		fw_json_str(j, "content_html", fw_buf_str(&html));
 	fw_buf_finish(&html);
 	return rc;
+}
+
+/* Plain text as HTML: its lines stay lines. */
+static void text_as_html_add(struct fw_buf *out, struct fw_str text)
+{
+	while (text.p) {
+		fw_xml_escape(out, fw_str_split(text, '\n', &text), FW_XML_TEXT);
+		if (text.p)
+			fw_buf_adds(out, "<br>\n");
+	}
+}
+
+int fw_entry_html(const struct fw_entry_row *r, struct fw_view_work *work, struct fw_buf *out, struct fw_err *err)
+{
+	if (!r->content.p || r->content_type == FW_TEXT_NONE)
+		return 0;
+	if (r->content_type != FW_TEXT_PLAIN)
+		return entry_html_add(r, work, out, err);
+	text_as_html_add(out, r->content);
+	return 0;
 }
 
 /* HTML: the text escaped, each match in <mark>. */

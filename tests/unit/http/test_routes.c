@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* The route of each path, and the rules that each row of the table keeps. */
 #include <check.h>
+#include <limits.h>
+#include <stdlib.h>
 
 #include "http/http.h"
 #include "../../suite.h"
@@ -71,6 +73,70 @@ START_TEST(methods)
 }
 END_TEST
 
+/* Outside of openapi.json: other projects' APIs, which their own documents describe. */
+static bool is_of_accounts(const struct route *r)
+{
+	return r->scope == SCOPE_LOGIN || r->scope == SCOPE_ACCOUNT;
+}
+
+/* Readers find theirs below two paths, and nothing else is there. */
+START_TEST(alias)
+{
+	char allow[HTTP_ALLOW_MAX];
+	const struct route *r;
+	int64_t id;
+
+	for (int i = 0; i < 2; i++) {
+		const char *base = i ? "/api/greader.php" : "";
+		char path[100];
+
+		ck_assert(fw_snprintf(path, sizeof(path), "%s/accounts/ClientLogin", base));
+		ck_assert_int_eq(http_route_find(path, "POST", &r, &id, allow), HTTP_MATCH);
+		ck_assert_int_eq(r->scope, SCOPE_LOGIN);
+		ck_assert_int_eq(http_route_find(path, "GET", &r, &id, allow), HTTP_NO_METHOD);
+		ck_assert(fw_snprintf(path, sizeof(path), "%s/reader/atom/feed/http://a.example/?x=/", base));
+		ck_assert_int_eq(http_route_find(path, "GET", &r, &id, allow), HTTP_MATCH);
+		ck_assert_str_eq(r->path, "/reader/atom/{stream}");
+	}
+	ck_assert_int_eq(find("GET", "/api/greader.php/v1/feeds", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/api/greader.php/healthz", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/api/greader.phpx/reader/ping", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/api/greader.php", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/reader/atom/", &id, allow, ""), HTTP_NO_PATH);
+}
+END_TEST
+
+/* docs/greader.md names exactly the routes of accounts, at the starts of rows. */
+START_TEST(readers_described)
+{
+	char path[PATH_MAX];
+	struct fw_buf doc = FW_BUF_INIT(0);
+	const struct route *r;
+	size_t n, want = 0, got = 0;
+	FILE *f;
+
+	ck_assert(fw_snprintf(path, sizeof(path), "%s/docs/greader.md", getenv("FW_SOURCE_ROOT")));
+	f = fopen(path, "re");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fw_buf_read(&doc, f), 0);
+	fclose(f);
+	r = http_routes(&n);
+	for (size_t i = 0; i < n; i++) {
+		char row[200];
+
+		if (!is_of_accounts(&r[i]))
+			continue;
+		want++;
+		ck_assert(fw_snprintf(row, sizeof(row), "\n| `%s %s` |", r[i].method, r[i].path));
+		ck_assert_msg(strstr(doc.p, row) != NULL, "not described:%s", row);
+	}
+	for (const char *at = doc.p; (at = strstr(at, "\n| `")) != NULL; at++)
+		got += strncmp(at, "\n| `GET /", 9) == 0 || strncmp(at, "\n| `POST /", 10) == 0;
+	ck_assert_uint_eq(got, want);
+	fw_buf_finish(&doc);
+}
+END_TEST
+
 START_TEST(feeds)
 {
 	static const char *const GOOD[] = {"/feeds/x", "/feeds/News.atom", "/feeds/News/Tech.atom",
@@ -102,6 +168,7 @@ START_TEST(table)
 	for (size_t i = 0; i < n; i++) {
 		const char *at = strchr(r[i].path, '{'), *end = at ? strchr(at, '}') + 1 : "";
 		bool id_in = strstr(r[i].path, "{id}") != NULL, token = strstr(r[i].path, "{token}") != NULL;
+		bool account = is_of_accounts(&r[i]);
 		int front = at ? (int)(at - r[i].path) : (int)strlen(r[i].path);
 
 		ck_assert(fw_snprintf(path, sizeof(path), "%.*s%s%s", front, r[i].path,
@@ -116,14 +183,16 @@ START_TEST(table)
 		ck_assert_ptr_nonnull(r[i].run);
 		/*
 		 * a request that changes something is never open to all; a request with a body has
-		 * a limit
+		 * a limit; what an account may do is behind one entrance
 		 */
 		ck_assert(r[i].scope != SCOPE_OPEN || strcmp(r[i].method, "GET") == 0);
 		/* a secret opens no other path */
 		ck_assert(r[i].scope == SCOPE_PATH ? token : r[i].scope == SCOPE_FEED || !token);
 		ck_assert(r[i].body_max == 0 || strcmp(r[i].method, "GET") != 0);
-		/* and a page of another site cannot send it */
-		ck_assert((r[i].body == BODY_ANY) == (r[i].body_max == 0 || r[i].scope == SCOPE_PATH));
+		ck_assert((r[i].scope == SCOPE_ACCOUNT) == (r[i].run == http_greader));
+		ck_assert((r[i].run == http_greader) == (r[i].greader != NULL));
+		/* and a page of another site cannot send it (accounts: http_greader_may()) */
+		ck_assert((r[i].body == BODY_ANY) == (r[i].body_max == 0 || r[i].scope == SCOPE_PATH || account));
 	}
 }
 END_TEST
@@ -168,7 +237,7 @@ START_TEST(described)
 	json_t *doc = json_loads(http_openapi_text, JSON_REJECT_DUPLICATES, &je),
 	       *paths = json_object_get(doc, "paths"), *path;
 	const struct route *r;
-	size_t n, operations = 0;
+	size_t n, operations = 0, readers = 0;
 	const char *name;
 
 	ck_assert_msg(doc != NULL, "line %d: %s", je.line, je.text);
@@ -177,6 +246,12 @@ START_TEST(described)
 		const json_t *op = operation(paths, &r[i]);
 		struct fw_buf query = FW_BUF_INIT(0);
 		bool id;
+
+		if (is_of_accounts(&r[i])) { /* readers_described */
+			ck_assert(op == NULL);
+			readers++;
+			continue;
+		}
 
 		ck_assert_msg(op != NULL, "%s %s is not described", r[i].method, r[i].path);
 		params_of(op, &query, &id);
@@ -189,7 +264,7 @@ START_TEST(described)
 		fw_buf_finish(&query);
 	}
 	json_object_foreach(paths, name, path) operations += json_object_size(path);
-	ck_assert_uint_eq(operations, n);
+	ck_assert_uint_eq(operations + readers, n);
 	json_decref(doc);
 }
 END_TEST
@@ -204,6 +279,8 @@ int main(void)
 	tcase_add_test(t, feeds);
 	tcase_add_test(t, table);
 	tcase_add_test(t, described);
+	tcase_add_test(t, alias);
+	tcase_add_test(t, readers_described);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The Google Reader API: what its files share. docs/greader.md describes it for its clients.
+ *
+ * Every route but the login has one entrance, http_greader(). It finds whose token a request has,
+ * and reads the request's parameters, from its query and its body alike; then it calls the route's
+ * handler. A handler sees the store only through the functions of api/account.h, with the id of
+ * that account: so it reaches nothing of others.
+ *
+ * Handlers run in a pool thread. Each writes a response of at most GREADER_BYTES.
+ */
+#ifndef FW_HTTP_GREADER_H
+#define FW_HTTP_GREADER_H
+
+#include "api/account.h"
+#include "api/view.h"
+#include "http/form.h"
+#include "http/greader_id.h"
+#include "http/http.h"
+
+#define GREADER_BYTES ((size_t)64 << 20) /* a response ends at this size */
+#define GREADER_IDS_MAX 50000            /* ids of one response */
+#define GREADER_CONTENTS_MAX 1000        /* items of one page of contents */
+
+struct greader {
+	struct request *r;
+	struct fw_account account;
+	struct fw_str token; /* that the request was authorized by */
+	struct http_form form;
+	struct list_page p; /* the response, and the arena of the request */
+	struct fw_err err;
+};
+
+/* Responses. Each may be the last call of a handler. */
+enum MHD_Result greader_ok(struct greader *g); /* "OK", without a line end, as clients compare */
+enum MHD_Result greader_text(struct greader *g, unsigned status, const char *text);
+enum MHD_Result greader_json(struct greader *g, int rc); /* g->p, or the error of the store */
+/* 400: this parameter is missing or wrong. */
+enum MHD_Result greader_wrong(struct greader *g, const char *name, const char *expected);
+/* A number of digits only; *out is untouched if the parameter is absent. False: it is wrong. */
+FW_MUST_CHECK bool greader_number(struct greader *g, const char *name, int64_t max, int64_t *out);
+
+/* ---- greader_login.c ------------------------------------------------------------------------- */
+
+/* After the body: set g->account and g->token. False: responded. */
+FW_MUST_CHECK bool greader_authorize(struct greader *g, enum MHD_Result *ok);
+enum MHD_Result greader_token(struct greader *g);
+enum MHD_Result greader_user_info(struct greader *g);
+
+/* ---- greader_list.c -------------------------------------------------------------------------- */
+
+/* A subscription in memory: for items, which name their feeds. */
+struct greader_feed {
+	int64_t id, unread_n, newest_ms;
+	struct fw_str title, folder, url, home;
+};
+struct greader_feeds {
+	struct greader_feed *feed; /* by id */
+	size_t n, cap;
+};
+/* All subscriptions, or feed_id alone. brief: only folders and counts. Strings are in the arena. */
+FW_MUST_CHECK int greader_feeds_read(struct greader *g, int64_t feed_id, bool brief, struct greader_feeds *out);
+/* NULL: it is not subscribed. */
+const struct greader_feed *greader_feed_find(const struct greader_feeds *f, int64_t id);
+enum MHD_Result greader_subscription_list(struct greader *g);
+enum MHD_Result greader_tag_list(struct greader *g);
+enum MHD_Result greader_unread_count(struct greader *g);
+enum MHD_Result greader_preferences(struct greader *g);
+enum MHD_Result greader_stream_preferences(struct greader *g);
+enum MHD_Result greader_preference_set(struct greader *g);
+enum MHD_Result greader_friends(struct greader *g);
+enum MHD_Result greader_status(struct greader *g);
+enum MHD_Result greader_ping(struct greader *g);
+
+/* ---- greader_stream.c ------------------------------------------------------------------------ */
+
+/* Which entries; nothing: none, whatever the rest says. */
+struct greader_query {
+	struct fw_stream s;
+	struct fw_str id; /* the stream's, as the client wrote it */
+	bool nothing;
+	int64_t *not_feed;
+	size_t not_feed_n;
+};
+/*
+ * A stream's entries. A label's name is a folder's if the account has such a folder, else one of
+ * entries. Errors: those of the store; FW_EINVAL the parts cannot be combined.
+ */
+FW_MUST_CHECK int greader_stream_add(struct greader *g, const struct greader_stream *stream, struct greader_query *q);
+/* The number of a stream's feed. 0: there is no such feed. */
+FW_MUST_CHECK int greader_feed_id(struct greader *g, const struct greader_stream *stream, int64_t *id);
+/* The numbers in the parameters i. False: responded. */
+FW_MUST_CHECK bool greader_item_ids(struct greader *g, int64_t **ids, size_t *n, enum MHD_Result *ok);
+/* Is there such a folder? */
+FW_MUST_CHECK int greader_folder_find(struct greader *g, struct fw_str name, bool *found);
+enum MHD_Result greader_ids(struct greader *g);
+enum MHD_Result greader_contents(struct greader *g);
+enum MHD_Result greader_items(struct greader *g);
+enum MHD_Result greader_atom(struct greader *g);
+
+/* ---- greader_item.c -------------------------------------------------------------------------- */
+
+struct greader_writer {
+	struct greader *g;
+	struct greader_feeds feeds;
+	struct fw_label *label; /* the account's */
+	size_t label_n, label_cap;
+	struct fw_view_work work;
+	struct fw_buf html; /* of the item that is being written */
+	bool atom;
+};
+/* Read what items name: feeds (or feed_id alone) and labels. */
+FW_MUST_CHECK int greader_writer_begin(struct greader_writer *w, int64_t feed_id);
+/* Write an entry into g->p, as JSON or Atom. */
+void greader_item_add(struct greader_writer *w, const struct fw_stream_entry *e);
+/* The head of an Atom document, and its end. */
+void greader_atom_begin(struct greader_writer *w, struct fw_str id, struct fw_str title);
+/* next_id: the continuation; 0: none */
+void greader_atom_end(struct greader_writer *w, int64_t updated_ms, int64_t next_id);
+
+/* ---- greader_edit.c -------------------------------------------------------------------------- */
+
+enum MHD_Result greader_edit_tag(struct greader *g);
+enum MHD_Result greader_mark_all(struct greader *g);
+enum MHD_Result greader_rename_tag(struct greader *g);
+enum MHD_Result greader_disable_tag(struct greader *g);
+
+/* ---- greader_subscribe.c --------------------------------------------------------------------- */
+
+enum MHD_Result greader_subscription_edit(struct greader *g);
+enum MHD_Result greader_quickadd(struct greader *g);
+enum MHD_Result greader_export(struct greader *g);
+enum MHD_Result greader_import(struct greader *g);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The Google Reader API: read, starred and labels of entries; renaming and removing folders and
+ * labels.
+ */
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "http/greader.h"
+#include "base/banned.h"
+
+#define LABELS_MAX 100 /* tags of one edit */
+#define EXPECTED_TAG "user/-/state/com.google/..., or user/-/label/NAME"
+
+/* ---- edit-tag -------------------------------------------------------------------------------- */
+
+struct edit {
+	struct fw_entry_edit e;
+	int64_t add[LABELS_MAX], remove[LABELS_MAX];
+};
+
+static int edit_label(struct greader *g, struct edit *edit, struct fw_str name, bool add)
+{
+	size_t *n = add ? &edit->e.add_n : &edit->e.remove_n;
+	int64_t *to = add ? edit->add : edit->remove;
+	int rc = 0;
+
+	if (name.p) /* else it is starred */
+		rc = fw_account_label(g->r->store, g->account.id, name, add, &to[*n], &g->err);
+	else
+		to[*n] = FW_LABEL_STARRED;
+	if (!rc)
+		++*n;
+	return rc == FW_ENOTFOUND ? 0 : rc; /* no entry has a label that does not exist */
+}
+
+static int edit_tag_add(struct greader *g, struct edit *edit, const struct greader_stream *tag, bool add)
+{
+	switch (tag->kind) {
+	case GREADER_READ:
+		edit->e.read = add;
+		break;
+	case GREADER_UNREAD: /* removing kept-unread changes nothing, because clients do that with each read=1 */
+		if (add)
+			edit->e.read = 0;
+		break;
+	case GREADER_STARRED:
+		return edit_label(g, edit, FW_STR_NONE, add);
+	case GREADER_NAMED:
+		return edit_label(g, edit, tag->name, add);
+	case GREADER_ALL:
+	case GREADER_OTHER: /* broadcast, like, tracking-kept-unread: accepted, without effect */
+	case GREADER_FEED:
+		break;
+	}
+	return 0;
+}
+
+/* The tags in the parameters a (add) or r. False: responded. */
+static bool edit_tags_read(struct greader *g, const char *name, bool add, struct edit *edit, enum MHD_Result *ok)
+{
+	struct greader_stream tag;
+	struct fw_str text;
+	size_t at = 0;
+	int rc = 0;
+
+	if (http_form_count(&g->form, name) > LABELS_MAX) { /* before the first new label is made */
+		*ok = greader_wrong(g, name, "at most 100 tags");
+		return false;
+	}
+	while (!rc && (text = http_form_next(&g->form, name, &at)).p) {
+		if (!text.len)
+			continue;
+		if (!greader_stream_read(text, &tag) || tag.kind == GREADER_FEED) {
+			*ok = greader_wrong(g, name, EXPECTED_TAG);
+			return false;
+		}
+		rc = edit_tag_add(g, edit, &tag, add);
+	}
+	if (rc)
+		*ok = http_store_failed(g->r, rc, &g->err);
+	return !rc;
+}
+
+enum MHD_Result greader_edit_tag(struct greader *g)
+{
+	struct edit edit = {.e = {.read = -1}};
+	enum MHD_Result ok;
+	int64_t *ids;
+	size_t n;
+	int rc = 0;
+
+	if (!greader_item_ids(g, &ids, &n, &ok) || !edit_tags_read(g, "r", false, &edit, &ok) ||
+		!edit_tags_read(g, "a", true, &edit, &ok))
+		return ok;
+	edit.e.add = edit.add;
+	edit.e.remove = edit.remove;
+	if (edit.e.read >= 0 || edit.e.add_n || edit.e.remove_n)
+		rc = fw_account_edit(g->r->store, g->account.id, ids, n, &edit.e, fw_now_ms(), &g->err);
+	return rc ? http_store_failed(g->r, rc, &g->err) : greader_ok(g);
+}
+
+/* ---- mark-all-as-read ------------------------------------------------------------------------ */
+
+/*
+ * The first millisecond that is not marked, of a time in microseconds. Some clients send seconds,
+ * milliseconds or nanoseconds; the number's size tells which.
+ */
+static int64_t edit_until_ms(int64_t ts)
+{
+	if (!ts)
+		return 0;
+	if (ts >= INT64_C(100000000000000000))
+		return ts / 1000000 + 1;
+	if (ts >= INT64_C(100000000000000))
+		return ts / 1000 + 1;
+	return ts >= INT64_C(100000000000) ? ts + 1 : (ts + 1) * FW_SECOND_MS;
+}
+
+enum MHD_Result greader_mark_all(struct greader *g)
+{
+	struct greader_query q = {.s = {.account_id = g->account.id}};
+	struct greader_stream stream;
+	int64_t ts = 0;
+	int rc;
+
+	if (!greader_stream_read(http_form_get(&g->form, "s"), &stream))
+		return greader_wrong(g, "s", EXPECTED_TAG ", or feed/ID");
+	if (!greader_number(g, "ts", INT64_MAX, &ts))
+		return greader_wrong(g, "ts", "a time in microseconds");
+	rc = greader_stream_add(g, &stream, &q);
+	if (!rc && stream.kind == GREADER_FEED && q.nothing)
+		return http_problem(g->r, MHD_HTTP_NOT_FOUND, "not_found", "there is no such feed");
+	if (!rc && !q.nothing && q.s.read != FW_READ_READ) /* what is read is read */
+		rc = fw_account_mark_read(g->r->store, &q.s, edit_until_ms(ts), 0, &g->err);
+	return rc ? http_store_failed(g->r, rc, &g->err) : greader_ok(g);
+}
+
+/* ---- folders and labels ---------------------------------------------------------------------- */
+
+/* The folder or label in the parameters s or t. False: responded. */
+static bool edit_named_read(struct greader *g, struct greader_stream *out, enum MHD_Result *ok)
+{
+	struct fw_str text = http_form_get(&g->form, "s");
+
+	if (!text.p)
+		text = http_form_get(&g->form, "t");
+	if (greader_stream_read(text, out) && out->kind == GREADER_NAMED)
+		return true;
+	/* a name alone, as some clients send it in t */
+	if (text.len && !fw_str_starts(text, FW_STR("user/")) && fw_utf8_fits(text, FW_LABEL_NAME_MAX)) {
+		*out = (struct greader_stream){.kind = GREADER_NAMED, .name = text};
+		return true;
+	}
+	*ok = greader_wrong(g, "s", "user/-/label/NAME");
+	return false;
+}
+
+/* to "": removed. */
+static enum MHD_Result edit_named_rename(struct greader *g, struct fw_str from, struct fw_str to)
+{
+	bool folder;
+	int rc = greader_folder_find(g, from, &folder), label_rc;
+
+	if (!rc && folder)
+		rc = fw_account_folder_rename(g->r->store, g->account.id, from, to, true, &g->err);
+	if (rc)
+		return http_store_failed(g->r, rc, &g->err);
+	label_rc = fw_account_label_rename(g->r->store, g->account.id, from, to, &g->err);
+	if (label_rc && !(folder && label_rc == FW_ENOTFOUND))
+		return http_store_failed(g->r, label_rc, &g->err);
+	return greader_ok(g);
+}
+
+enum MHD_Result greader_rename_tag(struct greader *g)
+{
+	struct greader_stream from, to;
+	enum MHD_Result ok;
+
+	if (!edit_named_read(g, &from, &ok))
+		return ok;
+	if (!greader_stream_read(http_form_get(&g->form, "dest"), &to) || to.kind != GREADER_NAMED)
+		return greader_wrong(g, "dest", "user/-/label/NAME");
+	return edit_named_rename(g, from.name, to.name);
+}
+
+enum MHD_Result greader_disable_tag(struct greader *g)
+{
+	struct greader_stream tag;
+	enum MHD_Result ok;
+
+	return edit_named_read(g, &tag, &ok) ? edit_named_rename(g, tag.name, FW_STR("")) : ok;
+}

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The Google Reader API: streams. The order is that of storing; so a continuation is an entry's
+ * number, and finds the same place while others are stored.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/url.h"
+#include "http/greader.h"
+#include "base/banned.h"
+
+#define N_DEFAULT 20
+#define STREAMS_MAX 100
+#define NOT_FEEDS_MAX 1000
+#define SECONDS_MAX INT64_C(1000000000000)
+#define CHUNK 250 /* items that are read from the store at once */
+
+/* ---- which stream ---------------------------------------------------------------------------- */
+
+int greader_feed_id(struct greader *g, const struct greader_stream *stream, int64_t *id)
+{
+	struct fw_str url, user, pass;
+	struct fw_feed f;
+	int rc;
+
+	*id = stream->feed_id;
+	if (*id)
+		return 0;
+	rc = fw_url_clean(&g->p.arena, stream->url, &url, &user, &pass, &g->err);
+	rc = rc ? rc : fw_store_feed_find(g->r->store, 0, url, &g->p.arena, &f, &g->err);
+	if (!rc)
+		*id = f.id;
+	return rc == FW_EINVAL || rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+struct stream_folder {
+	struct fw_str name;
+	bool found;
+};
+
+static int stream_folder_look(void *ctx, const struct fw_subscription *s)
+{
+	struct stream_folder *f = ctx;
+
+	f->found = fw_str_eq(s->folder, f->name);
+	return f->found ? 1 : 0;
+}
+
+int greader_folder_find(struct greader *g, struct fw_str name, bool *found)
+{
+	struct stream_folder f = {name, false};
+	int rc = fw_account_subscription_list(g->r->store, g->account.id, 0, true, stream_folder_look, &f, &g->err);
+
+	*found = f.found;
+	return rc < 0 ? rc : 0;
+}
+
+static int stream_cannot(struct greader *g)
+{
+	return FW_ERR(&g->err, FW_EINVAL, "this combination of streams in s, it and xt is not supported");
+}
+
+/* label_id may be used once: as what entries have, or as what they have not. */
+static int stream_label_add(struct greader *g, struct greader_query *q, int64_t label_id, bool has)
+{
+	if (q->s.labelled || q->s.not_labelled)
+		return q->s.label_id == label_id && q->s.labelled == has ? 0 : stream_cannot(g);
+	q->s.labelled = has;
+	q->s.not_labelled = !has;
+	q->s.label_id = label_id;
+	return 0;
+}
+
+static void stream_read_add(struct greader_query *q, enum fw_read_filter read)
+{
+	q->nothing = q->nothing || (q->s.read != FW_READ_ANY && q->s.read != read);
+	q->s.read = read;
+}
+
+static int stream_feed_add(struct greader *g, const struct greader_stream *stream, struct greader_query *q)
+{
+	int64_t id;
+	int rc = greader_feed_id(g, stream, &id);
+
+	if (rc)
+		return rc;
+	q->nothing = q->nothing || !id || (q->s.feed_id && q->s.feed_id != id);
+	q->s.feed_id = id;
+	return 0;
+}
+
+static int stream_named_add(struct greader *g, const struct greader_stream *stream, struct greader_query *q)
+{
+	int64_t label_id;
+	bool folder;
+	int rc = greader_folder_find(g, stream->name, &folder);
+
+	if (rc)
+		return rc;
+	if (folder && q->s.folder.p)
+		return stream_cannot(g);
+	if (folder) {
+		q->s.folder = stream->name;
+		q->s.folder_only = true; /* readers show News and News/Tech beside each other */
+		return 0;
+	}
+	rc = fw_account_label(g->r->store, g->account.id, stream->name, false, &label_id, &g->err);
+	q->nothing = q->nothing || rc == FW_ENOTFOUND;
+	return rc == FW_ENOTFOUND ? 0 : rc ? rc : stream_label_add(g, q, label_id, true);
+}
+
+int greader_stream_add(struct greader *g, const struct greader_stream *stream, struct greader_query *q)
+{
+	switch (stream->kind) {
+	case GREADER_ALL:
+		break;
+	case GREADER_READ:
+		stream_read_add(q, FW_READ_READ);
+		break;
+	case GREADER_UNREAD:
+		stream_read_add(q, FW_READ_UNREAD);
+		break;
+	case GREADER_STARRED:
+		return stream_label_add(g, q, FW_LABEL_STARRED, true);
+	case GREADER_OTHER:
+		q->nothing = true;
+		break;
+	case GREADER_NAMED:
+		return stream_named_add(g, stream, q);
+	case GREADER_FEED:
+		return stream_feed_add(g, stream, q);
+	}
+	return 0;
+}
+
+/* ---- xt: without these entries --------------------------------------------------------------- */
+
+static int stream_feed_exclude(struct greader *g, const struct greader_stream *stream, struct greader_query *q)
+{
+	int64_t id;
+	int rc = greader_feed_id(g, stream, &id);
+
+	if (rc || !id)
+		return rc;
+	if (q->not_feed_n == NOT_FEEDS_MAX)
+		return FW_ERR(&g->err, FW_EINVAL, "more than %d feeds in xt", NOT_FEEDS_MAX);
+	if (!q->not_feed)
+		q->not_feed = fw_arena_calloc(&g->p.arena, NOT_FEEDS_MAX, sizeof(*q->not_feed));
+	if (!q->not_feed)
+		return fw_no_memory(&g->err);
+	q->not_feed[q->not_feed_n++] = id;
+	return 0;
+}
+
+static int stream_exclude(struct greader *g, const struct greader_stream *stream, struct greader_query *q)
+{
+	int64_t label_id;
+	bool folder;
+	int rc;
+
+	switch (stream->kind) {
+	case GREADER_ALL:
+		q->nothing = true;
+		break;
+	case GREADER_READ:
+		stream_read_add(q, FW_READ_UNREAD);
+		break;
+	case GREADER_UNREAD:
+		stream_read_add(q, FW_READ_READ);
+		break;
+	case GREADER_STARRED:
+		return stream_label_add(g, q, FW_LABEL_STARRED, false);
+	case GREADER_OTHER:
+		break;
+	case GREADER_NAMED:
+		rc = greader_folder_find(g, stream->name, &folder);
+		if (!rc && folder)
+			return stream_cannot(g);
+		rc = rc ? rc : fw_account_label(g->r->store, g->account.id, stream->name, false, &label_id, &g->err);
+		return rc == FW_ENOTFOUND ? 0 : rc ? rc : stream_label_add(g, q, label_id, false);
+	case GREADER_FEED:
+		return stream_feed_exclude(g, stream, q);
+	}
+	return 0;
+}
+
+static bool stream_excludes_feed(const struct greader_query *q, int64_t feed_id)
+{
+	for (size_t i = 0; i < q->not_feed_n; i++) {
+		if (q->not_feed[i] == feed_id)
+			return true;
+	}
+	return false;
+}
+
+/* ---- the parameters of a stream -------------------------------------------------------------- */
+
+#define EXPECTED_STREAM "user/-/state/com.google/..., user/-/label/NAME or feed/ID"
+
+/* False: responded. */
+static bool stream_failed(struct greader *g, int rc, enum MHD_Result *ok)
+{
+	if (!rc)
+		return true;
+	*ok = http_store_failed(g->r, rc, &g->err);
+	return false;
+}
+
+static bool stream_targets_read(struct greader *g, const char *name,
+	int (*add)(struct greader *, const struct greader_stream *, struct greader_query *), struct greader_query *q,
+	enum MHD_Result *ok)
+{
+	struct greader_stream stream;
+	struct fw_str text;
+	size_t at = 0;
+
+	while ((text = http_form_next(&g->form, name, &at)).p) {
+		if (!text.len)
+			continue;
+		if (!greader_stream_read(text, &stream)) {
+			*ok = greader_wrong(g, name, EXPECTED_STREAM);
+			return false;
+		}
+		if (!stream_failed(g, add(g, &stream, q), ok))
+			return false;
+	}
+	return true;
+}
+
+static bool stream_time_read(struct greader *g, const char *name, int64_t *out_ms, enum MHD_Result *ok)
+{
+	int64_t s = 0;
+
+	if (!greader_number(g, name, SECONDS_MAX, &s)) {
+		*ok = greader_wrong(g, name, "a time in seconds");
+		return false;
+	}
+	*out_ms = s * FW_SECOND_MS;
+	return true;
+}
+
+/* All but the stream itself. limit_max: of n. False: responded. */
+static bool stream_options_read(struct greader *g, struct greader_query *q, int64_t limit_max, enum MHD_Result *ok)
+{
+	struct fw_str order = http_form_get(&g->form, "r");
+	int64_t n = N_DEFAULT, c = 0;
+
+	q->s.account_id = g->account.id;
+	q->s.oldest_first = fw_str_eq(order, FW_STR("o"));
+	if (!greader_number(g, "n", limit_max, &n)) {
+		*ok = greader_wrong(g, "n", "a number");
+		return false;
+	}
+	if (!greader_number(g, "c", INT64_MAX, &c)) {
+		*ok = greader_wrong(g, "c", "the continuation of an earlier response");
+		return false;
+	}
+	g->p.limit = (size_t)(n ? n : N_DEFAULT);
+	if (q->s.oldest_first)
+		q->s.after_id = c;
+	else
+		q->s.before_id = c;
+	return stream_time_read(g, "ot", &q->s.since_ms, ok) && stream_time_read(g, "nt", &q->s.until_ms, ok) &&
+		stream_targets_read(g, "it", greader_stream_add, q, ok) &&
+		stream_targets_read(g, "xt", stream_exclude, q, ok);
+}
+
+/* The stream of this id with the options in q. False: responded. */
+static bool stream_query_make(struct greader *g, struct fw_str id, struct greader_query *q, enum MHD_Result *ok)
+{
+	struct greader_stream stream;
+
+	q->id = id;
+	if (!greader_stream_read(id, &stream)) {
+		*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid_parameter",
+			"invalid stream '%.*s' (expected " EXPECTED_STREAM ")", (int)FW_MIN(id.len, (size_t)60),
+			id.p ? id.p : "");
+		return false;
+	}
+	if (!stream_failed(g, greader_stream_add(g, &stream, q), ok))
+		return false;
+	/* with excluded feeds it is not known how many entries have to be seen */
+	q->s.limit = q->not_feed_n ? 0 : g->p.limit + 1;
+	return true;
+}
+
+/* The stream in the path, or in the parameter s. */
+static struct fw_str stream_id(struct greader *g)
+{
+	struct fw_str id = g->r->rest.p ? g->r->rest : http_form_get(&g->form, "s");
+
+	return id.p ? id : FW_STR(GREADER_STATE "reading-list");
+}
+
+/* ---- stream/items/ids ------------------------------------------------------------------------ */
+
+struct stream_ids {
+	const struct greader_query *q;
+	int64_t *id;
+	size_t n, from, limit; /* from: where this stream's begin; limit: of this stream */
+};
+
+static int stream_ids_add(void *ctx, const struct fw_stream_entry *e)
+{
+	struct stream_ids *l = ctx;
+
+	if (stream_excludes_feed(l->q, e->entry->feed_id))
+		return 0;
+	l->id[l->n++] = e->entry->id;
+	return l->n - l->from == l->limit;
+}
+
+static int stream_newest(const void *x, const void *y)
+{
+	const int64_t *a = x, *b = y;
+
+	return (*a < *b) - (*a > *b);
+}
+
+static int stream_oldest(const void *x, const void *y)
+{
+	return stream_newest(y, x);
+}
+
+/* Several streams as one: in order, each entry once. */
+static void stream_ids_merge(struct stream_ids *l, bool oldest_first)
+{
+	size_t n = 0;
+
+	qsort(l->id, l->n, sizeof(*l->id), oldest_first ? stream_oldest : stream_newest);
+	for (size_t i = 0; i < l->n; i++) {
+		if (!n || l->id[n - 1] != l->id[i])
+			l->id[n++] = l->id[i];
+	}
+	l->n = n;
+}
+
+static void stream_continuation(struct greader *g, bool more, int64_t id)
+{
+	char text[24];
+
+	(void)fw_snprintf(text, sizeof(text), "%lld", (long long)id);
+	if (more)
+		fw_json_cstr(&g->p.j, "continuation", text);
+}
+
+static enum MHD_Result stream_ids_send(struct greader *g, const struct stream_ids *l)
+{
+	struct fw_json *j = &g->p.j;
+	size_t n = FW_MIN(l->n, g->p.limit);
+
+	fw_json_object(j, NULL);
+	fw_json_array(j, "itemRefs");
+	for (size_t i = 0; i < n; i++) {
+		char text[24];
+
+		(void)fw_snprintf(text, sizeof(text), "%lld", (long long)l->id[i]);
+		fw_json_object(j, NULL);
+		fw_json_cstr(j, "id", text);
+		fw_json_end(j);
+	}
+	fw_json_end(j);
+	stream_continuation(g, l->n > n, n ? l->id[n - 1] : 0);
+	fw_json_end(j);
+	return greader_json(g, 0);
+}
+
+enum MHD_Result greader_ids(struct greader *g)
+{
+	struct greader_query options = {.nothing = false}, q;
+	size_t at = 0, streams = FW_MAX(http_form_count(&g->form, "s"), (size_t)1);
+	struct stream_ids l = {.q = &q};
+	struct fw_str id;
+	enum MHD_Result ok;
+	int rc = 0;
+
+	if (streams > STREAMS_MAX)
+		return http_problem(
+			g->r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "more than %d streams in s", STREAMS_MAX);
+	if (!stream_options_read(g, &options, GREADER_IDS_MAX, &ok))
+		return ok;
+	l.limit = g->p.limit + 1;
+	/* each stream is merged at once, so two of them are the most that there are */
+	l.id = fw_arena_calloc(&g->p.arena, 2 * l.limit, sizeof(*l.id));
+	if (!l.id)
+		return http_store_failed(g->r, fw_no_memory(&g->err), &g->err);
+	id = http_form_next(&g->form, "s", &at);
+	for (id = id.p ? id : stream_id(g); !rc && id.p; id = http_form_next(&g->form, "s", &at)) {
+		q = options;
+		if (!stream_query_make(g, id, &q, &ok))
+			return ok;
+		l.from = l.n;
+		rc = q.nothing ? 0 : fw_account_ids(g->r->store, &q.s, stream_ids_add, &l, &g->err);
+		rc = rc > 0 ? 0 : rc;
+		if (streams > 1)
+			stream_ids_merge(&l, q.s.oldest_first);
+		l.n = FW_MIN(l.n, l.limit);
+	}
+	return rc ? http_store_failed(g->r, rc, &g->err) : stream_ids_send(g, &l);
+}
+
+/* ---- contents -------------------------------------------------------------------------------- */
+
+struct stream_page {
+	struct greader_writer w;
+	const struct greader_query *q;
+	int64_t last_id;
+};
+
+/* A response ends at a size, and when other requests use the memory. Its first item always fits. */
+static bool stream_has_room(struct greader *g)
+{
+	struct request *r = g->r;
+
+	if (g->p.n &&
+		(g->p.out.len >= GREADER_BYTES ||
+			!http_entries_reserve(r->thread->h, &r->reserved_bytes, g->p.out.len)))
+		return false;
+	g->p.n++;
+	return true;
+}
+
+static int stream_page_add(void *ctx, const struct fw_stream_entry *e)
+{
+	struct stream_page *s = ctx;
+	struct greader *g = s->w.g;
+
+	if (stream_excludes_feed(s->q, e->entry->feed_id))
+		return 0;
+	g->p.more = g->p.n >= g->p.limit || (g->p.n && g->p.out.len >= PAGE_BYTES) || !stream_has_room(g);
+	if (g->p.more)
+		return 1;
+	greader_item_add(&s->w, e);
+	s->last_id = e->entry->id;
+	g->p.last_ms = FW_MAX(g->p.last_ms, e->entry->changed_ms);
+	return 0;
+}
+
+static struct fw_str stream_title(const struct stream_page *s)
+{
+	const struct greader_feed *f = greader_feed_find(&s->w.feeds, s->q->s.feed_id);
+	struct fw_str id = s->q->id;
+
+	for (size_t i = id.len; !f && i > 0; i--) {
+		if (id.p[i - 1] == '/')
+			return fw_str_sub(id, i, id.len);
+	}
+	return f ? f->title : id;
+}
+
+static int stream_page_read(struct greader *g, struct stream_page *s)
+{
+	int rc = greader_writer_begin(&s->w, s->q->s.feed_id);
+
+	if (rc)
+		return rc;
+	if (s->w.atom)
+		greader_atom_begin(&s->w, s->q->id, stream_title(s));
+	else {
+		fw_json_object(&g->p.j, NULL);
+		fw_json_str(&g->p.j, "id", s->q->id);
+		fw_json_str(&g->p.j, "title", stream_title(s));
+		fw_json_array(&g->p.j, "items");
+	}
+	rc = s->q->nothing ? 0 : fw_account_entries(g->r->store, &s->q->s, stream_page_add, s, &g->err);
+	fw_buf_finish(&s->w.html);
+	return rc < 0 ? rc : 0;
+}
+
+static bool stream_page_query(struct greader *g, struct greader_query *q, enum MHD_Result *ok)
+{
+	if (!stream_options_read(g, q, GREADER_CONTENTS_MAX, ok) || !stream_query_make(g, stream_id(g), q, ok))
+		return false;
+	q->s.content = true;
+	return true;
+}
+
+enum MHD_Result greader_contents(struct greader *g)
+{
+	struct greader_query q = {.nothing = false};
+	struct stream_page s = {.w = {.g = g, .work = {.cache = g->r->thread->h->views}}, .q = &q};
+	enum MHD_Result ok;
+	int rc;
+
+	if (!stream_page_query(g, &q, &ok))
+		return ok;
+	rc = stream_page_read(g, &s);
+	fw_json_end(&g->p.j);
+	fw_json_int(&g->p.j, "updated", g->p.last_ms / FW_SECOND_MS);
+	stream_continuation(g, g->p.more, s.last_id);
+	fw_json_end(&g->p.j);
+	return greader_json(g, rc);
+}
+
+enum MHD_Result greader_atom(struct greader *g)
+{
+	struct greader_query q = {.nothing = false};
+	struct stream_page s = {.w = {.g = g, .work = {.cache = g->r->thread->h->views}, .atom = true}, .q = &q};
+	enum MHD_Result ok;
+	int rc;
+
+	if (!stream_page_query(g, &q, &ok))
+		return ok;
+	rc = stream_page_read(g, &s);
+	greader_atom_end(&s.w, g->p.last_ms, g->p.more ? s.last_id : 0);
+	ok = list_page_send(&g->p, "application/atom+xml; charset=UTF-8", rc, &g->err);
+	list_page_begin(&g->p, g->r);
+	return ok;
+}
+
+/* ---- stream/items/contents ------------------------------------------------------------------- */
+
+/* The ids in i. False: responded. */
+bool greader_item_ids(struct greader *g, int64_t **ids, size_t *n, enum MHD_Result *ok)
+{
+	struct fw_str text;
+	size_t at = 0;
+
+	*n = 0;
+	*ids = fw_arena_calloc(&g->p.arena, http_form_count(&g->form, "i"), sizeof(**ids));
+	if (!*ids)
+		return stream_failed(g, fw_no_memory(&g->err), ok);
+	while ((text = http_form_next(&g->form, "i", &at)).p) {
+		if (greader_item_read(text, &(*ids)[(*n)++]))
+			continue;
+		*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid_parameter",
+			"invalid i '%.*s' (expected an item's id: " GREADER_ITEM
+			"HEX, 16 hexadecimal digits, or a number)",
+			(int)FW_MIN(text.len, (size_t)60), text.p);
+		return false;
+	}
+	if (!*n)
+		*ok = greader_wrong(g, "i", "an item's id");
+	return *n > 0;
+}
+
+static int stream_item_add(void *ctx, const struct fw_stream_entry *e)
+{
+	struct stream_page *s = ctx;
+
+	if (!stream_has_room(s->w.g))
+		return 1;
+	greader_item_add(&s->w, e);
+	return 0;
+}
+
+/*
+ * There is no continuation for items by their ids. Those for which there is no room are left out;
+ * clients request again what they lack.
+ */
+enum MHD_Result greader_items(struct greader *g)
+{
+	struct stream_page s = {.w = {.g = g, .work = {.cache = g->r->thread->h->views}}};
+	struct fw_json *j = &g->p.j;
+	enum MHD_Result ok;
+	int64_t *ids;
+	size_t n;
+	int rc;
+
+	if (!greader_item_ids(g, &ids, &n, &ok))
+		return ok;
+	rc = greader_writer_begin(&s.w, 0);
+	fw_json_object(j, NULL);
+	fw_json_cstr(j, "id", GREADER_STATE "reading-list");
+	fw_json_array(j, "items");
+	for (size_t i = 0; i < n && !rc; i += CHUNK)
+		rc = fw_account_entries_get(g->r->store, g->account.id, ids + i, FW_MIN(n - i, (size_t)CHUNK), true,
+			stream_item_add, &s, &g->err);
+	fw_json_end(j);
+	fw_json_end(j);
+	fw_buf_finish(&s.w.html);
+	return greader_json(g, FW_MIN(rc, 0));
+}
