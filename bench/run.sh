@@ -53,6 +53,7 @@ part() { # name
 	case $1 in
 	parse) build/bench/bench_parse ${DOCUMENTS:+"$DOCUMENTS"} ;;
 	orders) orders ;;
+	read) build/bench/bench_read ;;
 	store) store ;;
 	*) "bench/$1.py" ;;
 	esac || rc=$?
@@ -62,20 +63,20 @@ part() { # name
 case ${1:-bench} in
 bench)
 	status=0
-	for p in parse store ingest plan websub orders collect; do
+	for p in parse store ingest plan websub orders read collect; do
 		rc=0
 		part $p || rc=$?
 		[ "$rc" -le "$status" ] || status=$rc
 	done
 	exit "$status"
 	;;
-bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-orders | bench-collect | \
+bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-orders | bench-read | bench-collect | \
 	bench-before)
 	part "${1#bench-}"
 	;;
 *)
 	echo "usage: bench/run.sh [bench|bench-PART]," \
-		"PART: parse, store, ingest, plan, websub, orders, collect, before" >&2
+		"PART: parse, store, ingest, plan, websub, orders, read, collect, before" >&2
 	exit 2
 	;;
 esac

@@ -101,6 +101,14 @@ def bench_orders(_):
     holds(re.search(r"^matches missing.* 0 \+ 0 +[1-9].*ok$", output, re.M), output)
 
 
+@case("bench-read")
+def bench_read(_):
+    stores = ["sqlite", *(e for e in engines() if e == "postgres")]
+    bench("read", *(s + ": " + r for s in stores for r in (
+        "unread counts of an account", "numbers of 1 %", "numbers of 10 %", "0.1 % of the entries with contents",
+        "mark all read", "edit of 1 %")), STORES=",".join(stores))
+
+
 @case("bench-collect")
 def bench_collect(_):
     bench("collect", "import of", "cold start", "whole job: wall", "second pass, all 304", "RSS of a worker, 20",
