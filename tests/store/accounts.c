@@ -456,6 +456,40 @@ START_TEST(streams_are_limited_and_searched)
 }
 END_TEST
 
+/* A feed whose mark is where the new one would be, with unread entries below it. */
+START_TEST(all_is_read_again)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_account_counts c;
+	struct fw_entry_edit unread = {.read = 0};
+	int64_t alice = account_add(st, "alice"), a, b;
+	struct fw_stream s = {.account_id = alice}, left = {.account_id = alice, .read = FW_READ_UNREAD};
+
+	a = account_subscribe(st, alice, "https://a.example/", "News");
+	b = account_subscribe(st, alice, "https://b.example/", "News/Deep");
+	put_entries(st, a, 0, 10);
+	put_entries(st, b, 0, 5);
+	s.folder = FW_STR("News");
+	s.folder_only = true;
+	ck_assert_uint_eq(ids(st, s), 10);
+	OK(fw_account_mark_read(st, &s, 0, 0, &err));
+	ck_assert_uint_eq(ids(st, left), 5);
+	s = (struct fw_stream){.account_id = alice};
+	for (int i = 0; i < 3; i++) {
+		OK(fw_account_mark_read(st, &s, 0, 0, &err));
+		ck_assert_uint_eq(ids(st, left), 0);
+		OK(fw_account_counts(st, alice, &c, &err));
+		ck_assert_int_eq(c.unread_n, 0);
+		ck_assert_uint_eq(ids(st, s), 15);
+		OK(fw_account_edit(st, alice, L.id, i ? 15 : 7, &unread, NOW, &err));
+		OK(fw_account_counts(st, alice, &c, &err));
+		ck_assert_int_eq(c.unread_n, i ? 15 : 7);
+	}
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(entries_are_got_by_number)
 {
 	struct fw_store *st = fresh(_i);
@@ -1211,7 +1245,8 @@ int main(void)
 	const TTest *const sql[] = {accounts_come_and_go, tokens_find_their_account, fever_clients_send_a_hash,
 		subscriptions_have_titles_and_folders, invalid_names_are_refused, labels_have_names,
 		streams_are_limited_and_searched, entries_are_got_by_number, edits_below_the_mark,
-		marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back, a_random_walk};
+		marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back, all_is_read_again,
+		a_random_walk};
 	Suite *s = suite_create("accounts");
 	TCase *t = tcase_create("every driver");
 

@@ -364,7 +364,7 @@ static int account_mark_id(struct sql *s, struct account_marking *w, struct fw_e
 	" AND x.entry_id > ?2) WHERE account_id = ?1 AND mark_id < ?2" few
 #define MARKED(few) \
 	"UPDATE subscriptions SET read_n = read_n + (SELECT count(*) FROM read_exceptions x WHERE x.account_id = ?1" \
-	" AND x.feed_id = subscriptions.feed_id AND x.entry_id <= ?2) WHERE account_id = ?1 AND mark_id > ?2" few \
+	" AND x.feed_id = subscriptions.feed_id AND x.entry_id <= ?2) WHERE account_id = ?1 AND mark_id >= ?2" few \
 	" AND feed_id IN (SELECT x.feed_id FROM read_exceptions x WHERE x.account_id = ?1 AND x.entry_id <= ?2)"
 #define FORGET(few) \
 	"DELETE FROM read_exceptions WHERE account_id = ?1 AND entry_id <= ?2" few \
@@ -399,9 +399,9 @@ static int account_mark_all(struct sql *s, const struct account_marking *w, stru
 }
 
 /*
- * Feeds whose mark is above the new one keep it; their unread exceptions up to the new one become
- * read. A feed without unread entries is left as it is, with its exceptions. All other feeds get
- * the mark; entries above it keep their state.
+ * Feeds whose mark is not below the new one keep it; their unread exceptions up to the new one
+ * become read. A feed without unread entries is left as it is, with its exceptions. All other feeds
+ * get the mark; entries above it keep their state.
  */
 static int account_mark(struct sql *s, void *ctx, struct fw_err *err)
 {
