@@ -637,7 +637,7 @@ enum MHD_Result http_auth_refuse(struct request *r)
 
 	if (r->route->scope == SCOPE_PATH)
 		return http_websub_refuse(r);
-	if (r->route->scope == SCOPE_LOGIN || r->route->scope == SCOPE_ACCOUNT)
+	if (http_scope_is_reader(r->route->scope))
 		return http_greader_refuse(r);
 	/* of two scopes the more usual one */
 	fw_token_scopes_show(r->route->scope == SCOPE_FEED && !r->token[0] ? FW_SCOPE_READ : auth_scopes(r), scope);
@@ -683,7 +683,7 @@ enum MHD_Result http_auth(struct request *r)
 		return MHD_YES;
 	if (r->route->scope == SCOPE_PATH)
 		r->verdict = http_websub_may(r);
-	else if (r->route->scope == SCOPE_LOGIN || r->route->scope == SCOPE_ACCOUNT)
+	else if (http_scope_is_reader(r->route->scope))
 		r->verdict = http_greader_may(r);
 	else
 		r->verdict = auth_check_request(r, auth_scopes(r));

@@ -2,10 +2,10 @@
 /*
  * The Google Reader API: what its files share. docs/greader.md describes it for its clients.
  *
- * Every route but the login has one entrance, http_greader(). It finds whose token a request has,
- * and reads the request's parameters, from its query and its body alike; then it calls the route's
- * handler. A handler sees the store only through the functions of api/account.h, with the id of
- * that account: so it reaches nothing of others.
+ * Every route but the login has one entrance, http_greader(), and so has Fever's (fever.h). It
+ * reads the request's parameters, from its query and its body alike, and finds whose token it has;
+ * then it calls the route's handler. A handler sees the store only through the functions of
+ * api/account.h, with the id of that account: so it reaches nothing of others.
  *
  * Handlers run in a pool thread. Each writes a response of at most GREADER_BYTES.
  */
@@ -98,19 +98,29 @@ enum MHD_Result greader_contents(struct greader *g);
 enum MHD_Result greader_items(struct greader *g);
 enum MHD_Result greader_atom(struct greader *g);
 
+/*
+ * May one more item be written into g->p? A response ends at a size, and when other requests use
+ * the memory. Its first item always fits.
+ */
+FW_MUST_CHECK bool greader_has_room(struct greader *g);
+
 /* ---- greader_item.c -------------------------------------------------------------------------- */
+
+/* Set html: the sanitised content, else the summary. */
+void greader_html(struct greader *g, const struct fw_entry_row *e, struct fw_buf *html);
 
 struct greader_writer {
 	struct greader *g;
 	struct greader_feeds feeds;
 	struct fw_label *label; /* the account's */
 	size_t label_n, label_cap;
-	struct fw_view_work work;
 	struct fw_buf html; /* of the item that is being written */
 	bool atom;
 };
 /* Read what items name: feeds (or feed_id alone) and labels. */
 FW_MUST_CHECK int greader_writer_begin(struct greader_writer *w, int64_t feed_id);
+/* An entry's date, in seconds: published, else updated, else stored. */
+int64_t greader_published_s(const struct fw_entry_row *e);
 /* Write an entry into g->p, as JSON or Atom. */
 void greader_item_add(struct greader_writer *w, const struct fw_stream_entry *e);
 /* The head of an Atom document, and its end. */

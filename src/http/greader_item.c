@@ -28,6 +28,11 @@ static int64_t item_seconds(int64_t ms)
 	return ms / FW_SECOND_MS - (ms % FW_SECOND_MS < 0);
 }
 
+int64_t greader_published_s(const struct fw_entry_row *e)
+{
+	return item_seconds(item_published_ms(e));
+}
+
 /* What an item names of its feed: by the account's subscription, else by the entry. */
 static struct greader_feed item_feed(const struct greader_writer *w, const struct fw_entry_row *e)
 {
@@ -36,18 +41,18 @@ static struct greader_feed item_feed(const struct greader_writer *w, const struc
 	return f ? *f : (struct greader_feed){.id = e->feed_id, .title = e->feed_title, .url = e->feed_url};
 }
 
-/* Set w->html: the sanitised content, else the summary. */
-static void item_html_make(struct greader_writer *w, const struct fw_entry_row *e)
+void greader_html(struct greader *g, const struct fw_entry_row *e, struct fw_buf *html)
 {
+	struct fw_view_work work = {.cache = g->r->thread->h->views};
 	struct fw_err err = {0};
 
-	fw_buf_reset(&w->html);
-	if (fw_entry_html(e, &w->work, &w->html, &err)) /* the item has no content then */
+	fw_buf_reset(html);
+	if (fw_entry_html(e, &work, html, &err)) /* the item has no content then */
 		fw_warn("%s", err.text);
-	if (!w->html.len)
-		fw_xml_escape(&w->html, e->summary, FW_XML_TEXT);
-	if (w->html.rc)
-		w->g->p.out.rc = w->html.rc;
+	if (!html->len)
+		fw_xml_escape(html, e->summary, FW_XML_TEXT);
+	if (html->rc)
+		g->p.out.rc = html->rc;
 }
 
 /* ---- labels ---------------------------------------------------------------------------------- */
@@ -199,7 +204,7 @@ static void item_json(struct greader_writer *w, const struct fw_stream_entry *se
 	fw_json_cstr(j, "id", id);
 	item_number_text(j, "crawlTimeMsec", e->seen_ms);
 	item_number_text(j, "timestampUsec", e->seen_ms * 1000);
-	fw_json_int(j, "published", item_seconds(item_published_ms(e)));
+	fw_json_int(j, "published", greader_published_s(e));
 	fw_json_int(j, "updated", item_seconds(item_updated_ms(e)));
 	fw_json_str(j, "title", e->title.p ? e->title : FW_STR(""));
 	item_link(j, "canonical", e->url, NULL);
@@ -312,7 +317,7 @@ static void item_atom(struct greader_writer *w, const struct fw_stream_entry *se
 
 void greader_item_add(struct greader_writer *w, const struct fw_stream_entry *e)
 {
-	item_html_make(w, e->entry);
+	greader_html(w->g, e->entry, &w->html);
 	if (w->atom)
 		item_atom(w, e);
 	else

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "api/token.h"
+#include "http/fever.h"
 #include "http/greader.h"
 #include "base/banned.h"
 
@@ -50,6 +51,11 @@ static bool login_is_foreign(struct request *r)
 	return tokenless_is_foreign(head);
 }
 
+bool http_scope_is_reader(enum scope s)
+{
+	return s == SCOPE_LOGIN || s == SCOPE_ACCOUNT || s == SCOPE_FEVER;
+}
+
 enum auth_verdict http_greader_may(struct request *r)
 {
 	if (login_is_foreign(r))
@@ -57,7 +63,7 @@ enum auth_verdict http_greader_may(struct request *r)
 	if (r->route->scope == SCOPE_LOGIN)
 		return http_auth_is_limited(r) ? AUTH_LIMITED : AUTH_OK;
 	/* a token may be in a form too: T */
-	return login_presented(r).p || r->route->body_max ? AUTH_OK : AUTH_MISSING;
+	return login_presented(r).p || r->route->body_max || r->route->scope == SCOPE_FEVER ? AUTH_OK : AUTH_MISSING;
 }
 
 static enum MHD_Result login_refuse(struct request *r, const char *words)
@@ -127,6 +133,8 @@ bool greader_authorize(struct greader *g, enum MHD_Result *ok)
 	struct request *r = g->r;
 	int rc = FW_ENOTFOUND;
 
+	if (r->route->scope == SCOPE_FEVER)
+		return fever_authorize(g, ok);
 	g->token = login_presented(r);
 	if (!g->token.p && r->route->body_max)
 		g->token = fw_str_trim(http_form_get(&g->form, "T"));

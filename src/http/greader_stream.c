@@ -409,8 +409,7 @@ struct stream_page {
 	int64_t last_id;
 };
 
-/* A response ends at a size, and when other requests use the memory. Its first item always fits. */
-static bool stream_has_room(struct greader *g)
+bool greader_has_room(struct greader *g)
 {
 	struct request *r = g->r;
 
@@ -429,7 +428,7 @@ static int stream_page_add(void *ctx, const struct fw_stream_entry *e)
 
 	if (stream_excludes_feed(s->q, e->entry->feed_id))
 		return 0;
-	g->p.more = g->p.n >= g->p.limit || (g->p.n && g->p.out.len >= PAGE_BYTES) || !stream_has_room(g);
+	g->p.more = g->p.n >= g->p.limit || (g->p.n && g->p.out.len >= PAGE_BYTES) || !greader_has_room(g);
 	if (g->p.more)
 		return 1;
 	greader_item_add(&s->w, e);
@@ -480,7 +479,7 @@ static bool stream_page_query(struct greader *g, struct greader_query *q, enum M
 enum MHD_Result greader_contents(struct greader *g)
 {
 	struct greader_query q = {.nothing = false};
-	struct stream_page s = {.w = {.g = g, .work = {.cache = g->r->thread->h->views}}, .q = &q};
+	struct stream_page s = {.w = {.g = g}, .q = &q};
 	enum MHD_Result ok;
 	int rc;
 
@@ -497,7 +496,7 @@ enum MHD_Result greader_contents(struct greader *g)
 enum MHD_Result greader_atom(struct greader *g)
 {
 	struct greader_query q = {.nothing = false};
-	struct stream_page s = {.w = {.g = g, .work = {.cache = g->r->thread->h->views}, .atom = true}, .q = &q};
+	struct stream_page s = {.w = {.g = g, .atom = true}, .q = &q};
 	enum MHD_Result ok;
 	int rc;
 
@@ -540,7 +539,7 @@ static int stream_item_add(void *ctx, const struct fw_stream_entry *e)
 {
 	struct stream_page *s = ctx;
 
-	if (!stream_has_room(s->w.g))
+	if (!greader_has_room(s->w.g))
 		return 1;
 	greader_item_add(&s->w, e);
 	return 0;
@@ -552,7 +551,7 @@ static int stream_item_add(void *ctx, const struct fw_stream_entry *e)
  */
 enum MHD_Result greader_items(struct greader *g)
 {
-	struct stream_page s = {.w = {.g = g, .work = {.cache = g->r->thread->h->views}}};
+	struct stream_page s = {.w = {.g = g}};
 	struct fw_json *j = &g->p.j;
 	enum MHD_Result ok;
 	int64_t *ids;

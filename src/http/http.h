@@ -133,9 +133,19 @@ enum request_state {
  * SCOPE_OPEN: no authorization. SCOPE_FEED: the scope feed or read; with {token} in the path, which
  * is then the token, the scope feed. SCOPE_PATH: the secret in the path is the authorization.
  * SCOPE_LOGIN: a name and a password in the body. SCOPE_ACCOUNT: a token of an account, to what is
- * that account's.
+ * that account's. SCOPE_FEVER: the same by a Fever key; without one the response says so.
  */
-enum scope { SCOPE_OPEN, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN, SCOPE_FEED, SCOPE_PATH, SCOPE_LOGIN, SCOPE_ACCOUNT };
+enum scope {
+	SCOPE_OPEN,
+	SCOPE_PUSH,
+	SCOPE_READ,
+	SCOPE_ADMIN,
+	SCOPE_FEED,
+	SCOPE_PATH,
+	SCOPE_LOGIN,
+	SCOPE_ACCOUNT,
+	SCOPE_FEVER
+};
 
 struct greader;
 
@@ -451,6 +461,9 @@ enum MHD_Result http_greader(struct request *r);
 enum MHD_Result http_greader_login(struct request *r);
 enum auth_verdict http_greader_may(struct request *r);
 enum MHD_Result http_greader_refuse(struct request *r);
+
+/* The scopes of readers: LOGIN, ACCOUNT, FEVER. They are authorized by http_greader_may(). */
+bool http_scope_is_reader(enum scope s);
 
 /* ---- entries_push.c -------------------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
  * The table of routes: path, method, scope, parameters and body. openapi.json describes the same
  * routes; a test compares both.
  */
+#include "http/fever.h"
 #include "http/greader.h"
 #include "base/banned.h"
 
@@ -32,6 +33,15 @@
 	{                                                                                                    \
 		"POST", "/reader/" name, http_greader, .greader = handler, .body_max = FORM_MAX,             \
 						       .scope = SCOPE_ACCOUNT, .pool = true, .repeat = again \
+	}
+
+/* Fever: some clients add "/" to the URL that a user typed, some do not. */
+#define FEVER_FORM_MAX ((size_t)1 << 16)
+#define FEVER(path)                                                                                                 \
+	{"GET", path, http_greader, .greader = fever_api, .scope = SCOPE_FEVER, .pool = true},                      \
+	{                                                                                                           \
+		"POST", path, http_greader, .greader = fever_api, .body_max = FEVER_FORM_MAX, .scope = SCOPE_FEVER, \
+					    .pool = true, .repeat = true                                            \
 	}
 
 static const struct route ROUTE[] = {
@@ -103,6 +113,8 @@ static const struct route ROUTE[] = {
 	READER_POST("api/0/preference/set", greader_preference_set, true),
 	READER_POST("api/0/preference/stream/set", greader_preference_set, true),
 	READER_GET("api/0/friend/list", greader_friends),
+	FEVER("/fever/"),
+	FEVER("/fever"),
 	{"GET", "/v1/stream", http_stream, "since feed folder types", .scope = SCOPE_READ},
 	{"GET", "/v1/timings", http_timings, "status cursor limit", .scope = SCOPE_READ, .pool = true},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},
@@ -193,6 +205,7 @@ static void allow_add(char allow[HTTP_ALLOW_MAX], const char *method)
 		allow_add(allow, "HEAD");
 }
 
+/* Is it below the alias too? */
 static bool route_is_reader(const struct route *r)
 {
 	return r->scope == SCOPE_LOGIN || r->scope == SCOPE_ACCOUNT;

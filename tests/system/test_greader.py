@@ -6,8 +6,6 @@ import contextlib
 import fcntl
 import html
 import http.client
-import importlib.machinery
-import importlib.util
 import json
 import os
 import pty
@@ -24,52 +22,14 @@ import time
 import urllib.parse
 
 from http_server import http_server, kill_group
-from growing import CONF, Address
+from growing import CONF
 from harness import ROOT, Skip, case, each_engine, equal, holds, let_pass, run, server, wait_for
+from readers import (ALL, OPEN, PASSWORD, READ, STARRED, SUITE, SUITE_MODULE, client, store_of, user_add,
+                     with_feeds)
 
-SUITE = os.path.join(ROOT, "tests", "greader", "run")
-PASSWORD = "secret & word"
 LOGINS = 16 # of one program
 MANY = 10000
 KILLS = 8
-OPEN = "auth_failures_max = 0\nserve_discovery = yes\n"
-
-
-def suite():
-    loader = importlib.machinery.SourceFileLoader("greader_suite", SUITE)
-    spec = importlib.util.spec_from_loader("greader_suite", loader)
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-SUITE_MODULE = suite()
-ALL, READ, STARRED, ITEM = (SUITE_MODULE.ALL, SUITE_MODULE.READ, SUITE_MODULE.STARRED, SUITE_MODULE.ITEM)
-
-
-def store_of(engine, base):
-    return contextlib.nullcontext(Address("sqlite:%s/store.db" % base)) if engine == "sqlite" else server(engine, base)
-
-
-def user_add(d, name, password=PASSWORD):
-    d.feedwheel.run("user", "add", name, stdin=password + "\n")
-
-
-def client(d, name="alice", password=PASSWORD):
-    c = SUITE_MODULE.Client("http://127.0.0.1:%d" % d.port, name, password)
-    c.sign_in()
-    return c
-
-
-@contextlib.contextmanager
-def with_feeds(d, c):
-    """alice has the suite's two feeds with their entries."""
-    c.site = SUITE_MODULE.serve_site("127.0.0.1")
-    c.subscribe("news.xml")
-    c.subscribe("blog.xml")
-    d.feedwheel.run_once()
-    equal((len(c.ids(c.feed_id("news.xml"))), len(c.ids(c.feed_id("blog.xml")))), (30, 5))
-    yield
 
 
 # ---- clients ---------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ END_TEST
 /* Outside of openapi.json: other projects' APIs, which their own documents describe. */
 static bool is_of_accounts(const struct route *r)
 {
-	return r->scope == SCOPE_LOGIN || r->scope == SCOPE_ACCOUNT;
+	return http_scope_is_reader(r->scope);
 }
 
 /* Readers find theirs below two paths, and nothing else is there. */
@@ -106,8 +106,8 @@ START_TEST(alias)
 }
 END_TEST
 
-/* docs/greader.md names exactly the routes of accounts, at the starts of rows. */
-START_TEST(readers_described)
+/* The document names exactly the routes of Fever, or the others of accounts, in its rows. */
+static void readers_are_described(const char *name, bool fever)
 {
 	char path[PATH_MAX];
 	struct fw_buf doc = FW_BUF_INIT(0);
@@ -115,7 +115,7 @@ START_TEST(readers_described)
 	size_t n, want = 0, got = 0;
 	FILE *f;
 
-	ck_assert(fw_snprintf(path, sizeof(path), "%s/docs/greader.md", getenv("FW_SOURCE_ROOT")));
+	ck_assert(fw_snprintf(path, sizeof(path), "%s/docs/%s", getenv("FW_SOURCE_ROOT"), name));
 	f = fopen(path, "re");
 	ck_assert_ptr_nonnull(f);
 	ck_assert_int_eq(fw_buf_read(&doc, f), 0);
@@ -124,7 +124,7 @@ START_TEST(readers_described)
 	for (size_t i = 0; i < n; i++) {
 		char row[200];
 
-		if (!is_of_accounts(&r[i]))
+		if (!is_of_accounts(&r[i]) || (r[i].scope == SCOPE_FEVER) != fever)
 			continue;
 		want++;
 		ck_assert(fw_snprintf(row, sizeof(row), "\n| `%s %s` |", r[i].method, r[i].path));
@@ -134,6 +134,12 @@ START_TEST(readers_described)
 		got += strncmp(at, "\n| `GET /", 9) == 0 || strncmp(at, "\n| `POST /", 10) == 0;
 	ck_assert_uint_eq(got, want);
 	fw_buf_finish(&doc);
+}
+
+START_TEST(readers_described)
+{
+	readers_are_described("greader.md", false);
+	readers_are_described("fever.md", true);
 }
 END_TEST
 
@@ -189,7 +195,7 @@ START_TEST(table)
 		/* a secret opens no other path */
 		ck_assert(r[i].scope == SCOPE_PATH ? token : r[i].scope == SCOPE_FEED || !token);
 		ck_assert(r[i].body_max == 0 || strcmp(r[i].method, "GET") != 0);
-		ck_assert((r[i].scope == SCOPE_ACCOUNT) == (r[i].run == http_greader));
+		ck_assert((r[i].scope == SCOPE_ACCOUNT || r[i].scope == SCOPE_FEVER) == (r[i].run == http_greader));
 		ck_assert((r[i].run == http_greader) == (r[i].greader != NULL));
 		/* and a page of another site cannot send it (accounts: http_greader_may()) */
 		ck_assert((r[i].body == BODY_ANY) == (r[i].body_max == 0 || r[i].scope == SCOPE_PATH || account));

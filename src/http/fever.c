@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The Fever API: marks first, then what the parameters ask for, as the program Fever did. A response
+ * has all of it.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "http/fever.h"
+#include "http/folder_id.h"
+#include "http/greader.h"
+#include "base/banned.h"
+
+/* A feed's icon is an address here, never an image. So all have this one: 1 transparent pixel. */
+#define FAVICON_ID 1
+#define FAVICON "image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+#define GROUP_ALL 0 /* "Kindling": all feeds that are no sparks */
+
+static bool fever_wants(const struct greader *g, const char *name)
+{
+	return http_form_get(&g->form, name).p;
+}
+
+/* ---- authorization --------------------------------------------------------------------------- */
+
+static void fever_begin(struct greader *g, bool auth)
+{
+	struct fw_json *j = &g->p.j;
+
+	fw_json_object(j, NULL);
+	fw_json_int(j, "api_version", 3);
+	fw_json_int(j, "auth", auth);
+}
+
+bool fever_authorize(struct greader *g, enum MHD_Result *ok)
+{
+	struct request *r = g->r;
+	struct fw_str given = http_form_get(&g->form, "api_key");
+	char key[FEVER_KEY_LEN + 1];
+	int rc = FW_ENOTFOUND;
+
+	/* a GET changes nothing, so it has no key that could */
+	if (r->route->body_max && fever_key_read(given, key))
+		rc = fw_account_token_find(
+			r->store, fw_str(key), FW_ACCOUNT_TOKEN_FEVER, fw_now_ms(), &g->p.arena, &g->account, &g->err);
+	if (!rc)
+		return true;
+	if (rc != FW_ENOTFOUND) {
+		*ok = http_store_failed(r, rc, &g->err);
+		return false;
+	}
+	if (given.len) {
+		http_auth_count_wrong(r);
+		r->verdict = AUTH_LIMITED;
+		if (http_auth_is_limited(r)) {
+			*ok = http_greader_refuse(r);
+			return false;
+		}
+	}
+	fever_begin(g, false);
+	fw_json_end(&g->p.j);
+	*ok = greader_json(g, 0);
+	return false;
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+/* The subscriptions by folder. */
+struct fever_feeds {
+	struct greader_feeds all;
+	const struct greader_feed **by_folder;
+};
+
+static int fever_by_folder(const void *x, const void *y)
+{
+	const struct greader_feed *a = *(const struct greader_feed *const *)x,
+				  *b = *(const struct greader_feed *const *)y;
+	size_t n = FW_MIN(a->folder.len, b->folder.len);
+	int d = n ? memcmp(a->folder.p, b->folder.p, n) : 0;
+
+	if (d || a->folder.len != b->folder.len)
+		return d ? d : a->folder.len < b->folder.len ? -1 : 1;
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int fever_feeds_read(struct greader *g, bool brief, struct fever_feeds *out)
+{
+	int rc = greader_feeds_read(g, 0, brief, &out->all);
+
+	if (rc)
+		return rc;
+	out->by_folder = fw_arena_calloc(&g->p.arena, out->all.n, sizeof(struct greader_feed *));
+	if (!out->by_folder)
+		return fw_err_set(&g->err, FW_ENOMEM, "out of memory");
+	for (size_t i = 0; i < out->all.n; i++)
+		out->by_folder[i] = &out->all.feed[i];
+	if (out->all.n)
+		qsort(out->by_folder, out->all.n, sizeof(struct greader_feed *), fever_by_folder);
+	return 0;
+}
+
+/* How many feeds from here on are in the same folder? */
+static size_t fever_folder_len(const struct fever_feeds *f, size_t from)
+{
+	size_t i = from + 1;
+
+	while (i < f->all.n && fw_str_eq(f->by_folder[i]->folder, f->by_folder[from]->folder))
+		i++;
+	return i - from;
+}
+
+static void fever_groups(struct greader *g, const struct fever_feeds *f)
+{
+	struct fw_json *j = &g->p.j;
+
+	fw_json_array(j, "groups");
+	for (size_t i = 0; i < f->all.n; i += fever_folder_len(f, i)) {
+		struct fw_str name = f->by_folder[i]->folder;
+
+		if (!name.len)
+			continue;
+		fw_json_object(j, NULL);
+		fw_json_int(j, "id", http_folder_id(name));
+		fw_json_str(j, "title", name);
+		fw_json_end(j);
+	}
+	fw_json_end(j);
+}
+
+/* Add a number to a list with commas. */
+static void fever_list_add(struct fw_buf *list, int64_t id)
+{
+	fw_buf_addf(list, "%s%lld", list->len ? "," : "", (long long)id);
+}
+
+static void fever_list_end(struct greader *g, const char *name, struct fw_buf *list)
+{
+	if (list->rc)
+		g->p.out.rc = list->rc;
+	fw_json_str(&g->p.j, name, list->len ? fw_buf_str(list) : FW_STR(""));
+	fw_buf_finish(list);
+}
+
+static void fever_feeds_groups(struct greader *g, const struct fever_feeds *f)
+{
+	struct fw_json *j = &g->p.j;
+	size_t n;
+
+	fw_json_array(j, "feeds_groups");
+	for (size_t i = 0; i < f->all.n; i += n) {
+		struct fw_str name = f->by_folder[i]->folder;
+		struct fw_buf list = FW_BUF_INIT(0);
+
+		n = fever_folder_len(f, i);
+		if (!name.len)
+			continue;
+		for (size_t k = i; k < i + n; k++)
+			fever_list_add(&list, f->by_folder[k]->id);
+		fw_json_object(j, NULL);
+		fw_json_int(j, "group_id", http_folder_id(name));
+		fever_list_end(g, "feed_ids", &list);
+		fw_json_end(j);
+	}
+	fw_json_end(j);
+}
+
+static void fever_feeds(struct greader *g, const struct fever_feeds *f)
+{
+	struct fw_json *j = &g->p.j;
+
+	fw_json_array(j, "feeds");
+	for (size_t i = 0; i < f->all.n; i++) {
+		const struct greader_feed *feed = &f->all.feed[i];
+
+		fw_json_object(j, NULL);
+		fw_json_int(j, "id", feed->id);
+		fw_json_int(j, "favicon_id", FAVICON_ID);
+		fw_json_str(j, "title", feed->title);
+		fw_json_str(j, "url", feed->url);
+		fw_json_str(j, "site_url", feed->home.len ? feed->home : FW_STR(""));
+		fw_json_int(j, "is_spark", 0);
+		fw_json_int(j, "last_updated_on_time", feed->newest_ms / FW_SECOND_MS);
+		fw_json_end(j);
+	}
+	fw_json_end(j);
+}
+
+static int fever_lists_add(struct greader *g)
+{
+	bool feeds = fever_wants(g, "feeds"), groups = fever_wants(g, "groups");
+	struct fever_feeds f;
+	int rc = feeds || groups ? fever_feeds_read(g, !feeds, &f) : 0;
+
+	if (rc)
+		return rc;
+	if (groups)
+		fever_groups(g, &f);
+	if (feeds)
+		fever_feeds(g, &f);
+	if (feeds || groups)
+		fever_feeds_groups(g, &f);
+	return 0;
+}
+
+static void fever_favicons_add(struct greader *g)
+{
+	struct fw_json *j = &g->p.j;
+
+	fw_json_array(j, "favicons");
+	fw_json_object(j, NULL);
+	fw_json_int(j, "id", FAVICON_ID);
+	fw_json_cstr(j, "data", FAVICON);
+	fw_json_end(j);
+	fw_json_end(j);
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+/* The numbers of a page. */
+struct fever_page {
+	int64_t *feed; /* only of these, by number; feed_n 0: of all */
+	size_t feed_n;
+	int64_t id[FEVER_PAGE];
+	size_t n;
+};
+
+static int fever_by_number(const void *x, const void *y)
+{
+	const int64_t *a = x, *b = y;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static int fever_page_add(void *ctx, const struct fw_stream_entry *e)
+{
+	struct fever_page *p = ctx;
+	const int64_t feed_id = e->entry->feed_id;
+
+	if (p->feed_n && !bsearch(&feed_id, p->feed, p->feed_n, sizeof(*p->feed), fever_by_number))
+		return 0;
+	p->id[p->n++] = e->entry->id;
+	return p->n == FEVER_PAGE;
+}
+
+/* Read a list; false: it is wrong. */
+static bool fever_param_ids(struct greader *g, const char *name, size_t max, int64_t *out, size_t *n)
+{
+	return fever_ids_read(http_form_get(&g->form, name), out, max, n);
+}
+
+/* The feeds in feed_ids, and those of the groups in group_ids. *wrong: a parameter. */
+static int fever_page_feeds(struct greader *g, struct fever_page *p, const char **wrong)
+{
+	struct fever_feeds f = {.all = {.n = 0}};
+	int64_t *group;
+	size_t group_n;
+	int rc = fever_wants(g, "group_ids") ? fever_feeds_read(g, true, &f) : 0;
+
+	if (rc)
+		return rc;
+	group = fw_arena_calloc(&g->p.arena, FEVER_IDS_MAX, sizeof(*group));
+	p->feed = fw_arena_calloc(&g->p.arena, FEVER_IDS_MAX + f.all.n + 1, sizeof(*p->feed));
+	if (!group || !p->feed)
+		return fw_err_set(&g->err, FW_ENOMEM, "out of memory");
+	if (!fever_param_ids(g, "feed_ids", FEVER_IDS_MAX, p->feed, &p->feed_n))
+		*wrong = "feed_ids";
+	if (!fever_param_ids(g, "group_ids", FEVER_IDS_MAX, group, &group_n))
+		*wrong = "group_ids";
+	for (size_t i = 0; i < f.all.n && !*wrong; i++) {
+		int64_t of = http_folder_id(f.all.feed[i].folder);
+		bool in = false;
+
+		for (size_t k = 0; k < group_n && !in; k++)
+			in = group[k] == of;
+		if (in)
+			p->feed[p->feed_n++] = f.all.feed[i].id;
+	}
+	if (!p->feed_n)
+		p->feed[p->feed_n++] = 0; /* none of them exists: no feed has this number */
+	qsort(p->feed, p->feed_n, sizeof(*p->feed), fever_by_number);
+	return 0;
+}
+
+/*
+ * The page: by with_ids; else below max_id, the newest first; else above since_id, the oldest
+ * first. *wrong: a parameter.
+ */
+static int fever_page_read(struct greader *g, struct fever_page *p, const char **wrong)
+{
+	struct fw_stream s = {.account_id = g->account.id};
+	bool newest = fever_wants(g, "max_id");
+	int rc = 0;
+
+	if (!newest && fever_wants(g, "with_ids")) {
+		if (!fever_param_ids(g, "with_ids", FEVER_PAGE, p->id, &p->n))
+			*wrong = "with_ids";
+		return 0;
+	}
+	if (!greader_number(g, "max_id", INT64_MAX, &s.before_id))
+		*wrong = "max_id";
+	if (!greader_number(g, "since_id", INT64_MAX, &s.after_id))
+		*wrong = "since_id";
+	if (!*wrong && (fever_wants(g, "feed_ids") || fever_wants(g, "group_ids")))
+		rc = fever_page_feeds(g, p, wrong);
+	if (rc || *wrong)
+		return rc;
+	s.oldest_first = !newest;
+	s.feed_id = p->feed_n == 1 ? p->feed[0] : 0;
+	s.limit = p->feed_n > 1 ? 0 : FEVER_PAGE;
+	if (p->feed_n == 1 && !s.feed_id)
+		return 0;
+	rc = fw_account_ids(g->r->store, &s, fever_page_add, p, &g->err);
+	return FW_MIN(rc, 0);
+}
+
+struct fever_writer {
+	struct greader *g;
+	struct fw_buf html; /* of the item that is being written */
+};
+
+static int fever_item_add(void *ctx, const struct fw_stream_entry *se)
+{
+	struct fever_writer *w = ctx;
+	struct fw_json *j = &w->g->p.j;
+	const struct fw_entry_row *e = se->entry;
+
+	if ((w->g->p.n && w->g->p.out.len >= PAGE_BYTES) || !greader_has_room(w->g))
+		return 1; /* the client gets the rest with its next page */
+	greader_html(w->g, e, &w->html);
+	fw_json_object(j, NULL);
+	fw_json_int(j, "id", e->id);
+	fw_json_int(j, "feed_id", e->feed_id);
+	fw_json_str(j, "title", e->title.p ? e->title : FW_STR(""));
+	fw_json_str(j, "author", e->author.p ? e->author : FW_STR(""));
+	fw_json_str(j, "html", w->html.len ? fw_buf_str(&w->html) : FW_STR(""));
+	fw_json_str(j, "url", e->url.p ? e->url : FW_STR(""));
+	fw_json_int(j, "is_saved", se->starred);
+	fw_json_int(j, "is_read", se->read);
+	fw_json_int(j, "created_on_time", greader_published_s(e));
+	fw_json_end(j);
+	return 0;
+}
+
+static int fever_items_add(struct greader *g, const char **wrong)
+{
+	struct fw_stream all = {.account_id = g->account.id};
+	struct fever_page p = {.n = 0};
+	struct fever_writer w = {.g = g, .html = FW_BUF_INIT(0)};
+	int64_t total = 0;
+	int rc = fever_page_read(g, &p, wrong);
+
+	if (rc || *wrong)
+		return rc;
+	rc = fw_account_count(g->r->store, &all, &total, &g->err);
+	fw_json_int(&g->p.j, "total_items", total);
+	fw_json_array(&g->p.j, "items");
+	if (!rc && p.n)
+		rc = fw_account_entries_get(g->r->store, g->account.id, p.id, p.n, true, fever_item_add, &w, &g->err);
+	fw_json_end(&g->p.j);
+	fw_buf_finish(&w.html);
+	return FW_MIN(rc, 0);
+}
+
+static int fever_number_add(void *ctx, const struct fw_stream_entry *e)
+{
+	fever_list_add(ctx, e->entry->id);
+	return 0;
+}
+
+static int fever_numbers_add(struct greader *g, const char *name, const struct fw_stream *s)
+{
+	struct fw_buf list = FW_BUF_INIT(0);
+	int rc = fw_account_ids(g->r->store, s, fever_number_add, &list, &g->err);
+
+	fever_list_end(g, name, &list);
+	return rc;
+}
+
+/* ---- marks ----------------------------------------------------------------------------------- */
+
+static int fever_mark_items(struct greader *g, const struct fever_mark *m, const char **wrong)
+{
+	static const int64_t STARRED = FW_LABEL_STARRED;
+	struct fw_entry_edit edit = {.read = m->as == FEVER_READ ? 1 :
+			m->as == FEVER_UNREAD                    ? 0 :
+								   -1,
+		.add = &STARRED,
+		.remove = &STARRED,
+		.add_n = m->as == FEVER_SAVED,
+		.remove_n = m->as == FEVER_UNSAVED};
+	int64_t *ids = fw_arena_calloc(&g->p.arena, FEVER_IDS_MAX, sizeof(*ids));
+	size_t n;
+
+	if (!ids)
+		return fw_err_set(&g->err, FW_ENOMEM, "out of memory");
+	if (!fever_ids_read(m->id, ids, FEVER_IDS_MAX, &n)) {
+		*wrong = "id";
+		return 0;
+	}
+	return n ? fw_account_edit(g->r->store, g->account.id, ids, n, &edit, fw_now_ms(), &g->err) : 0;
+}
+
+/* A folder that is gone has nothing to mark. */
+static int fever_mark_group(struct greader *g, int64_t id, int64_t before_ms)
+{
+	struct fw_stream s = {.account_id = g->account.id, .folder_only = true};
+	struct fever_feeds f;
+	int rc;
+
+	if (id == GROUP_ALL)
+		return fw_account_mark_read(g->r->store, &s, before_ms, 0, &g->err);
+	rc = fever_feeds_read(g, true, &f);
+	for (size_t i = 0; !rc && i < f.all.n; i += fever_folder_len(&f, i)) {
+		s.folder = f.by_folder[i]->folder.len ? f.by_folder[i]->folder : FW_STR("");
+		if (http_folder_id(s.folder) == id)
+			rc = fw_account_mark_read(g->r->store, &s, before_ms, 0, &g->err);
+	}
+	return rc;
+}
+
+static int fever_mark(struct greader *g, const struct fever_mark *m, const char **wrong)
+{
+	struct fw_stream s = {.account_id = g->account.id};
+	int64_t id = 0;
+
+	if (m->what == FEVER_NOTHING)
+		return 0;
+	if (m->what == FEVER_ITEM)
+		return fever_mark_items(g, m, wrong);
+	if (!fw_str_int(m->id, &id))
+		return 0;
+	if (m->what == FEVER_GROUP)
+		return fever_mark_group(g, id, m->before_ms);
+	s.feed_id = id;
+	return id > 0 ? fw_account_mark_read(g->r->store, &s, m->before_ms, 0, &g->err) : 0;
+}
+
+/* ---- the route ------------------------------------------------------------------------------- */
+
+static int fever_read(struct greader *g, const struct fever_mark *m, const char **wrong)
+{
+	struct fw_stream unread = {.account_id = g->account.id, .read = FW_READ_UNREAD},
+			 saved = {.account_id = g->account.id, .labelled = true, .label_id = FW_LABEL_STARRED};
+	bool reading = m->as == FEVER_READ || m->as == FEVER_UNREAD, marked = m->what != FEVER_NOTHING;
+	int rc = fever_lists_add(g);
+
+	if (fever_wants(g, "favicons"))
+		fever_favicons_add(g);
+	if (!rc && fever_wants(g, "items"))
+		rc = fever_items_add(g, wrong);
+	if (fever_wants(g, "links")) { /* links that many items have: nobody counts them here */
+		fw_json_array(&g->p.j, "links");
+		fw_json_end(&g->p.j);
+	}
+	if (!rc && (fever_wants(g, "unread_item_ids") || fever_wants(g, "unread_recently_read") || (marked && reading)))
+		rc = fever_numbers_add(g, "unread_item_ids", &unread);
+	if (!rc && (fever_wants(g, "saved_item_ids") || (marked && !reading)))
+		rc = fever_numbers_add(g, "saved_item_ids", &saved);
+	return rc;
+}
+
+enum MHD_Result fever_api(struct greader *g)
+{
+	struct fever_mark m;
+	const char *wrong = fever_mark_read(&g->form, &m);
+	int rc = 0;
+
+	if (!wrong)
+		rc = fever_mark(g, &m, &wrong);
+	if (!rc && !wrong) {
+		fever_begin(g, true);
+		/* feeds are refreshed all the time, each when it is due */
+		fw_json_int(&g->p.j, "last_refreshed_on_time", fw_now_ms() / FW_SECOND_MS);
+		rc = fever_read(g, &m, &wrong);
+		fw_json_end(&g->p.j);
+	}
+	return wrong ? greader_wrong(g, wrong, "see docs/fever.md") : greader_json(g, rc);
+}
