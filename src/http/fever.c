@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The Fever API: marks first, then what the parameters ask for, as the program Fever did. A response
- * has all of it.
+ * The Fever API: marks first, then what the parameters ask for, as the program Fever did.
+ * A response has all of it.
  */
 #include <stdlib.h>
 

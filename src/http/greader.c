@@ -99,6 +99,9 @@ enum MHD_Result http_greader(struct request *r)
 	struct greader g = {.r = r};
 	enum MHD_Result ok = MHD_NO;
 
+	atomic_fetch_add_explicit(
+		&r->thread->h->reader_n[r->route->scope == SCOPE_FEVER ? READER_FEVER : READER_GREADER], 1,
+		memory_order_relaxed);
 	list_page_begin(&g.p, r);
 	g.p.arena.max_bytes = ARENA_BYTES;
 	if (greader_form_read(&g, &ok) && greader_authorize(&g, &ok))

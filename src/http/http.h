@@ -85,6 +85,9 @@ struct http_tls {
 	char *key, *cert; /* PEM; NULL: plain HTTP */
 };
 
+/* What readers use. */
+enum reader_api { READER_GREADER, READER_MINIFLUX, READER_FEVER, READER_PAGE, READER_N };
+
 struct http {
 	const struct fw_config *config;
 	struct fw_meter *meter;
@@ -107,7 +110,9 @@ struct http {
 	struct buckets *pushes;          /* rate limit of documents from hubs, one bucket for each callback */
 	_Atomic uint64_t push_limited_n; /* documents from hubs refused with 429 */
 	struct stream *stream;
-	struct http_gate logins, discoveries; /* passwords that are checked; addresses that are fetched */
+	_Atomic uint64_t reader_n[READER_N];     /* requests of accounts, by API */
+	_Atomic uint64_t login_n, login_wrong_n; /* passwords that were right, and wrong */
+	struct http_gate logins, discoveries;    /* passwords that are checked; addresses that are fetched */
 	size_t thread_n;
 	_Atomic int64_t suspended_n;   /* suspended connections */
 	_Atomic int64_t change_wait_n; /* requests that wait for a change */

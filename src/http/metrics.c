@@ -93,6 +93,23 @@ static void metrics_connections(struct fw_buf *b, const struct http *h)
 		(double)http_log_dropped_n(h->log));
 }
 
+static void metrics_readers(struct fw_buf *b, const struct http *h)
+{
+	static const char *const API[READER_N] = {[READER_GREADER] = "greader",
+		[READER_MINIFLUX] = "miniflux",
+		[READER_FEVER] = "fever",
+		[READER_PAGE] = "page"};
+
+	metric_head(b, "reader_requests_total", "counter",
+		"Requests of readers, by API: greader, miniflux, fever, page. Without logins.");
+	for (size_t i = 0; i < READER_N; i++)
+		metric_sample(b, "reader_requests_total", (double)atomic_load(&h->reader_n[i]), "api=\"%s\"", API[i]);
+	metric(b, "logins_total", "counter", "Logins of accounts with the right password.",
+		(double)atomic_load(&h->login_n));
+	metric(b, "login_failures_total", "counter", "Logins with a wrong name or password.",
+		(double)atomic_load(&h->login_wrong_n));
+}
+
 enum MHD_Result http_metrics(struct request *r)
 {
 	struct http *h = r->thread->h;
@@ -112,6 +129,7 @@ enum MHD_Result http_metrics(struct request *r)
 		(double)auth_failure_n(h->auth));
 	metric(&b, "auth_rate_limited_total", "counter",
 		"Requests with a token that the rate limiter refused with 429.", (double)auth_limited_n(h->auth));
+	metrics_readers(&b, h);
 	metric(&b, "push_rows_total", "counter", "Pushed rows that were accepted.", (double)s.put_n);
 	metric(&b, "push_stored_rows_total", "counter", "Pushed rows that were committed to the store.",
 		(double)s.stored_n);

@@ -8,10 +8,10 @@ import os
 import time
 import urllib.parse
 
-from http_server import http_server
+from http_server import http_server, metric
 from growing import CONF
 from harness import case, each_engine, equal, holds, run, server, wait_for
-from readers import PASSWORD, STARRED, client, store_of, user_add, with_feeds
+from readers import ALL, PASSWORD, STARRED, client, store_of, user_add, with_feeds
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PAGE = 50
@@ -112,7 +112,7 @@ def reads(base, engine):
         equal(f.get("&groups")["feeds_groups"], r["feeds_groups"])
 
         items = f.all_items()
-        equal((len(items), sorted(i["id"] for i in items)), (35, sorted(int(i) for i in c.ids("user/-/state/com.google/reading-list"))))
+        equal((len(items), sorted(i["id"] for i in items)), (35, sorted(int(i) for i in c.ids(ALL))))
         one = next(i for i in items if i["title"].startswith("news 1 "))
         equal((one["feed_id"], one["title"], one["author"], one["url"], one["is_read"], one["is_saved"]),
               (news, "news 1 \u2013 a & b <c>", "Ann & Bob", c.site + "/news/1", 0, 0))
@@ -294,6 +294,23 @@ def hostile(base):
             holds(f.send(query)[0] in (400, 414, 431), query[:20])
         f.mark("group", "read", 0, 99999999999999) # milliseconds, as a client may send them
         equal(f.unread(), [])
+
+
+@case("metrics count requests by API, logins, and wrong passwords", needs="server")
+def metrics(base):
+    with fever(base, conf="auth_failures_max = 0\n") as (d, c, f):
+        def count(name):
+            return metric(d, name)
+
+        before = count('reader_requests_total{api="greader"}')
+        equal((count("logins_total"), count("login_failures_total"), count('reader_requests_total{api="fever"}')),
+              (1, 0, 0))
+        f.unread()
+        f.send(key="0" * 32)
+        c.ids(STARRED)
+        equal(c.__class__(c.url, "nobody", "wrong").login().status, 401)
+        equal((count('reader_requests_total{api="fever"}'), count('reader_requests_total{api="greader"}'),
+               count("logins_total"), count("login_failures_total")), (2, before + 1, 1, 1))
 
 
 @case("on Redis it says which stores have accounts", needs="redis")
