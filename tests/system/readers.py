@@ -4,9 +4,12 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import os
+import shutil
+import subprocess
 
 from growing import Address
-from harness import ROOT, equal, server
+from harness import ROOT, Skip, equal, server
+from http_server import kill_group
 
 SUITE = os.path.join(ROOT, "tests", "greader", "run")
 PASSWORD = "secret & word"
@@ -48,3 +51,54 @@ def with_feeds(d, c):
     d.feedwheel.run_once()
     equal((len(c.ids(c.feed_id("news.xml"))), len(c.ids(c.feed_id("blog.xml")))), (30, 5))
     yield
+
+
+# ---- programs with windows -------------------------------------------------------------------------------
+
+def needs_programs(*program):
+    missing = [p for p in (*program, "Xvfb", "xdotool", "dbus-run-session") if not shutil.which(p)]
+    if missing:
+        raise Skip("install %s (packages %s)" % (", ".join(missing), ", ".join((*program, "xvfb", "xdotool", "dbus"))))
+
+
+class Display:
+    """A display without a window manager, and the environment of programs on it."""
+
+    def __init__(self, name, home):
+        self.environment = {"PATH": os.environ["PATH"], "HOME": home, "DISPLAY": name, "LC_ALL": "C.UTF-8",
+                            "GSETTINGS_BACKEND": "memory", "NO_AT_BRIDGE": "1",
+                            "WEBKIT_DISABLE_COMPOSITING_MODE": "1", "QTWEBENGINE_DISABLE_SANDBOX": "1"}
+
+    @contextlib.contextmanager
+    def running(self, *argv, log=None):
+        with contextlib.ExitStack() as stack:
+            out = stack.enter_context(open(log, "w", encoding="utf-8")) if log else subprocess.DEVNULL
+            p = subprocess.Popen(["dbus-run-session", "--", *argv], env=self.environment, start_new_session=True,
+                                 stdout=out, stderr=out)
+            try:
+                yield p
+            finally:
+                kill_group(p)
+
+    def xdotool(self, *arguments):
+        return subprocess.run(["xdotool", *arguments], env=self.environment, capture_output=True, text=True,
+                              check=False).stdout.split()
+
+    def press(self, window, key):
+        windows = self.xdotool("search", "--onlyvisible", "--name", window)
+        if windows: # without a window manager nothing else gives it the focus
+            self.xdotool("windowfocus", "--sync", windows[0], "key", key)
+
+
+@contextlib.contextmanager
+def display(home):
+    r, w = os.pipe()
+    x = subprocess.Popen(["Xvfb", "-displayfd", str(w), "-screen", "0", "1200x800x24", "-nolisten", "tcp"],
+                         pass_fds=[w], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.close(w)
+    try:
+        with open(r, encoding="ascii") as f:
+            yield Display(":" + f.readline().strip(), home)
+    finally:
+        x.kill()
+        x.wait()

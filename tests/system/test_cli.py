@@ -173,6 +173,7 @@ def manual_lint(_):
          os.path.join(ROOT, "man", "feedwheel.conf.5"),
          os.path.join(ROOT, "man", "feedwheel-orders.7"),
          os.path.join(ROOT, "man", "feedwheel-query.7"),
+         os.path.join(ROOT, "man", "feedwheel-readers.7"),
          os.path.join(ROOT, "man", "feedwheel-store.7")],
         capture_output=True, text=True, check=False)
     found = [l for l in lint.stdout.splitlines() if "referenced manual not found" not in l]

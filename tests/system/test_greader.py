@@ -24,8 +24,8 @@ import urllib.parse
 from http_server import http_server, kill_group
 from growing import CONF
 from harness import ROOT, Skip, case, each_engine, equal, holds, let_pass, run, server, wait_for
-from readers import (ALL, OPEN, PASSWORD, READ, STARRED, SUITE, SUITE_MODULE, client, store_of, user_add,
-                     with_feeds)
+from readers import (ALL, OPEN, PASSWORD, READ, STARRED, SUITE, SUITE_MODULE, client, display,
+                     needs_programs, store_of, user_add, with_feeds)
 
 LOGINS = 16 # of one program
 MANY = 10000
@@ -168,39 +168,13 @@ def liferea_running(base, d):
     os.makedirs(config)
     with open(os.path.join(config, "feedlist.opml"), "w", encoding="utf-8") as f:
         f.write(LIFEREA % (d.port, html.escape(PASSWORD)))
-    r, w = os.pipe()
-    x = subprocess.Popen(["Xvfb", "-displayfd", str(w), "-screen", "0", "1200x800x24", "-nolisten", "tcp"],
-                         pass_fds=[w], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    os.close(w)
-    with open(r, encoding="ascii") as f:
-        display = ":" + f.readline().strip()
-    environment = {"PATH": os.environ["PATH"], "HOME": home, "DISPLAY": display, "LC_ALL": "C.UTF-8",
-                   "GSETTINGS_BACKEND": "memory", "NO_AT_BRIDGE": "1", "WEBKIT_DISABLE_COMPOSITING_MODE": "1"}
-    p = subprocess.Popen(["dbus-run-session", "--", "liferea"], env=environment, start_new_session=True,
-                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def xdotool(*arguments):
-        return subprocess.run(["xdotool", *arguments], env=environment, capture_output=True, text=True,
-                              check=False).stdout.split()
-
-    def press(key):
-        windows = xdotool("search", "--onlyvisible", "--name", "Liferea")
-        if windows: # without a window manager nothing else gives it the focus
-            xdotool("windowfocus", "--sync", windows[0], "key", key)
-
-    try:
-        yield press
-    finally:
-        kill_group(p)
-        x.kill()
-        x.wait()
+    with display(home) as screen, screen.running("liferea"):
+        yield lambda key: screen.press("Liferea", key)
 
 
 @case("liferea lists feeds, reads, stars, marks unread, updates; the store holds it afterwards", needs="server")
 def liferea(base):
-    missing = [p for p in ("liferea", "Xvfb", "xdotool", "dbus-run-session") if not shutil.which(p)]
-    if missing:
-        raise Skip("install %s (packages liferea, xvfb, xdotool, dbus)" % ", ".join(missing))
+    needs_programs("liferea")
     log = os.path.join(base, "access.log")
     with http_server(base, conf=CONF + "access_log = %s\n" % log) as d:
         user_add(d, "alice")
