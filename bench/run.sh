@@ -63,20 +63,20 @@ part() { # name
 case ${1:-bench} in
 bench)
 	status=0
-	for p in parse store ingest plan websub orders read collect; do
+	for p in parse store ingest plan websub orders read clients collect; do
 		rc=0
 		part $p || rc=$?
 		[ "$rc" -le "$status" ] || status=$rc
 	done
 	exit "$status"
 	;;
-bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-orders | bench-read | bench-collect | \
+bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-orders | bench-read | bench-clients | bench-collect | \
 	bench-before)
 	part "${1#bench-}"
 	;;
 *)
 	echo "usage: bench/run.sh [bench|bench-PART]," \
-		"PART: parse, store, ingest, plan, websub, orders, read, collect, before" >&2
+		"PART: parse, store, ingest, plan, websub, orders, read, clients, collect, before" >&2
 	exit 2
 	;;
 esac

@@ -92,6 +92,12 @@ def bench_websub(_):
     bench("websub", "pushes of hubs a second", "  time until the response, p99")
 
 
+@case("bench-clients")
+def bench_clients(_):
+    bench("clients", "2 clients sync, each once: time", "2 clients sync, each once: CPU", "  clients that synced",
+          "first sync of 300 entries", "  entries/s")
+
+
 @case("bench-orders")
 def bench_orders(_):
     output = bench("orders", "each entry is new: CPU", "one entry of 25 is new: time", "1 order: entries/s",
