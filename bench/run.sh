@@ -70,8 +70,8 @@ bench)
 	done
 	exit "$status"
 	;;
-bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-orders | bench-read | bench-clients | bench-collect | \
-	bench-before)
+bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-orders | bench-read | bench-clients | \
+	bench-collect | bench-before)
 	part "${1#bench-}"
 	;;
 *)
