@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: ISC
 """Accounts for the tests of what readers use: a client, by the conformance suite's, and its feeds."""
 import contextlib
+import fcntl
 import importlib.machinery
 import importlib.util
 import os
+import pty
+import re
+import select
 import shutil
+import signal
+import struct
 import subprocess
+import termios
+import threading
 
-from growing import Address
-from harness import ROOT, Skip, equal, server
+from harness import ROOT, Skip, equal
 from http_server import kill_group
 
 SUITE = os.path.join(ROOT, "tests", "greader", "run")
@@ -26,10 +33,6 @@ def suite():
 
 SUITE_MODULE = suite()
 ALL, READ, STARRED, ITEM = (SUITE_MODULE.ALL, SUITE_MODULE.READ, SUITE_MODULE.STARRED, SUITE_MODULE.ITEM)
-
-
-def store_of(engine, base):
-    return contextlib.nullcontext(Address("sqlite:%s/store.db" % base)) if engine == "sqlite" else server(engine, base)
 
 
 def user_add(d, name, password=PASSWORD):
@@ -51,6 +54,58 @@ def with_feeds(d, c):
     d.feedwheel.run_once()
     equal((len(c.ids(c.feed_id("news.xml"))), len(c.ids(c.feed_id("blog.xml")))), (30, 5))
     yield
+
+
+def raw(d, method, path, headers, body=None):
+    c = d.connect()
+    try:
+        c.request(method, path, body, headers)
+        r = c.getresponse()
+        return r.status, r.headers, r.read().decode()
+    finally:
+        c.close()
+
+
+# ---- programs in a terminal -------------------------------------------------------------------------------
+
+class Terminal:
+    """A program in a terminal of 80 columns and 24 lines."""
+
+    def __init__(self, *argv, environment):
+        self.output = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe(argv[0], argv, environment)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        with contextlib.suppress(OSError): # EIO: it has ended
+            while True:
+                select.select([self.fd], [], [])
+                self.output += os.read(self.fd, 65536).decode(errors="replace")
+
+    def press(self, keys):
+        self.output = ""
+        os.write(self.fd, keys.encode())
+
+    def shows(self, text):
+        plain = re.sub("\x1b(\\[[0-9;?]*[a-zA-Z]|[()][A-Z0-9]|[=>])", "", self.output)
+        return text in plain
+
+    def stop(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.reader.join(20)
+        os.close(self.fd)
+
+
+def newsboat_unread(argv, environment):
+    r = subprocess.run([*argv, "-x", "reload", "print-unread"], env=environment, capture_output=True, text=True,
+                       timeout=120, check=False)
+    return r.stdout.strip()
 
 
 # ---- programs with windows -------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import urllib.parse
 
 from http_server import http_server, metric
 from growing import CONF
-from harness import case, each_engine, equal, holds, run, server, wait_for
-from readers import ALL, PASSWORD, STARRED, client, store_of, user_add, with_feeds
+from harness import case, each_engine, equal, holds, run, server, store_of, wait_for
+from readers import ALL, PASSWORD, STARRED, client, user_add, with_feeds
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PAGE = 50
@@ -78,7 +78,7 @@ def many(d, c, name, n):
 
 @contextlib.contextmanager
 def fever(base, engine="sqlite", conf=""):
-    with store_of(engine, base) as s, http_server(base, store=s.url(), conf=CONF + conf) as d:
+    with store_of(engine, base) as s, http_server(base, store=s, conf=CONF + conf) as d:
         user_add(d, "alice")
         c = client(d)
         with with_feeds(d, c):

@@ -3,29 +3,23 @@
 """The Google Reader API: the conformance suite on each store, newsboat as it is, and what no client
 does: other accounts, other sites, wrong passwords."""
 import contextlib
-import fcntl
 import html
 import http.client
 import json
 import os
-import pty
 import re
-import select
 import shlex
 import shutil
-import signal
-import struct
 import subprocess
-import termios
 import threading
 import time
 import urllib.parse
 
-from http_server import http_server, kill_group
+from http_server import http_server
 from growing import CONF
-from harness import ROOT, Skip, case, each_engine, equal, holds, let_pass, run, server, wait_for
-from readers import (ALL, OPEN, PASSWORD, READ, STARRED, SUITE, SUITE_MODULE, client, display,
-                     needs_programs, store_of, user_add, with_feeds)
+from harness import ROOT, Skip, case, each_engine, equal, holds, let_pass, run, server, store_of, wait_for
+from readers import (ALL, OPEN, PASSWORD, READ, STARRED, SUITE, SUITE_MODULE, Terminal, client, display,
+                     needs_programs, newsboat_unread, raw, user_add, with_feeds)
 
 LOGINS = 16 # of one program
 MANY = 10000
@@ -36,7 +30,7 @@ KILLS = 8
 
 @each_engine("the conformance suite passes", also=["sqlite"], leave_out=["redis"])
 def conformance(base, engine):
-    with store_of(engine, base) as s, http_server(base, store=s.url(), conf=CONF + OPEN) as d:
+    with store_of(engine, base) as s, http_server(base, store=s, conf=CONF + OPEN) as d:
         user_add(d, "alice")
         secret = os.path.join(base, "password")
         with open(secret, "w", encoding="utf-8") as f:
@@ -50,40 +44,6 @@ def conformance(base, engine):
         equal(re.findall("# SKIP.*", r.stdout), [])
 
 
-class Terminal:
-    """A program in a terminal of 80 columns and 24 lines."""
-
-    def __init__(self, *argv, environment):
-        self.output = ""
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execvpe(argv[0], argv, environment)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-
-    def read(self):
-        with contextlib.suppress(OSError): # EIO: it has ended
-            while True:
-                select.select([self.fd], [], [])
-                self.output += os.read(self.fd, 65536).decode(errors="replace")
-
-    def press(self, keys):
-        self.output = ""
-        os.write(self.fd, keys.encode())
-
-    def shows(self, text):
-        plain = re.sub("\x1b(\\[[0-9;?]*[a-zA-Z]|[()][A-Z0-9]|[=>])", "", self.output)
-        return text in plain
-
-    def stop(self):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        self.reader.join(20)
-        os.close(self.fd)
-
-
 def newsboat_files(base, d):
     home = os.path.join(base, "home")
     os.makedirs(home)
@@ -94,12 +54,6 @@ def newsboat_files(base, d):
     environment = {"PATH": os.environ["PATH"], "HOME": home, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
     argv = ["newsboat", "-C", os.path.join(home, "config"), "-c", os.path.join(home, "cache.db")]
     return argv, environment
-
-
-def newsboat_unread(argv, environment):
-    r = subprocess.run([*argv, "-x", "reload", "print-unread"], env=environment, capture_output=True, text=True,
-                       timeout=120, check=False)
-    return r.stdout.strip()
 
 
 @case("newsboat lists feeds, reads, marks read and unread, stars; the store holds it afterwards", needs="server")
@@ -215,16 +169,6 @@ def account_routes():
     return [(method, "/reader/" + path.replace("{stream}", ALL)) for method, path, _ in rows]
 
 
-def raw(d, method, path, headers, body=None):
-    c = d.connect()
-    try:
-        c.request(method, path, body, headers)
-        r = c.getresponse()
-        return r.status, r.headers, r.read().decode()
-    finally:
-        c.close()
-
-
 @case("each route needs a token of an account, and refuses pages of other sites; operators' tokens do not help",
       needs="server")
 def authorization(base):
@@ -277,7 +221,7 @@ def cors(base):
 
 @each_engine("an account sees and changes nothing of another", also=["sqlite"], leave_out=["redis"])
 def two_accounts(base, engine):
-    with store_of(engine, base) as s, http_server(base, store=s.url(), conf=CONF) as d:
+    with store_of(engine, base) as s, http_server(base, store=s, conf=CONF) as d:
         user_add(d, "alice")
         user_add(d, "bob", "another word")
         a, b = client(d), client(d, "bob", "another word")
@@ -389,7 +333,7 @@ def many_logins(base):
 @each_engine("an edit of 10,000 items is stored whole or not at all when the server is killed", also=["sqlite"],
              leave_out=["redis"])
 def killed_edit(base, engine):
-    with store_of(engine, base) as s, http_server(base, store=s.url(), conf=CONF) as d:
+    with store_of(engine, base) as s, http_server(base, store=s, conf=CONF) as d:
         user_add(d, "alice")
         c = client(d)
         c.site = "https://a.example"
