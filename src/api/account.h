@@ -33,7 +33,8 @@ struct fw_account {
 	bool admin;                  /* may use the operator's routes too */
 	int64_t created_ms, used_ms; /* used: last request, within some minutes; 0: never */
 	uint64_t subscription_n;
-	size_t token_n; /* client tokens, without sessions */
+	size_t token_n;         /* client tokens, without sessions */
+	uint64_t password_mark; /* fw_account_get() only: another one after each change of the password */
 };
 
 /* FW_EINVAL: the name or the password is invalid, or the name is taken. */

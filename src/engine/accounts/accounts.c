@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "base/url.h"
 #include "base/utf8.h"
@@ -48,6 +49,7 @@ static int account_found(void *ctx, const struct store_account *a)
 	w->found = true;
 	*w->out = a->a;
 	w->out->name = fw_arena_str(w->a, a->a.name);
+	w->out->password_mark = fw_hash64(a->password.p ? a->password.p : "", a->password.len);
 	if (w->password)
 		*w->password = fw_arena_str(w->a, a->password);
 	return w->out->name.p && (!w->password || w->password->p) ? 0 : FW_ENOMEM;
