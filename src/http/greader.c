@@ -5,8 +5,6 @@
 #include "http/greader.h"
 #include "base/banned.h"
 
-#define ARENA_BYTES ((size_t)128 << 20)
-
 /* ---- responses ------------------------------------------------------------------------------- */
 
 enum MHD_Result greader_text(struct greader *g, unsigned status, const char *text)
@@ -26,18 +24,23 @@ enum MHD_Result greader_ok(struct greader *g)
  * Without an ETag: liferea remembers one, and takes a 304 for a failure, after which it updates no
  * feed.
  */
-enum MHD_Result greader_json(struct greader *g, int rc)
+enum MHD_Result greader_json_status(struct greader *g, unsigned status, int rc)
 {
 	struct MHD_Response *m;
 
 	if (rc)
 		return http_store_failed(g->r, rc, &g->err);
-	m = http_response(g->r, MHD_HTTP_OK, "application/json; charset=UTF-8", &g->p.out);
+	m = http_response(g->r, status, "application/json; charset=UTF-8", &g->p.out);
 	if (m && MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "private, no-store"))
-		return http_respond(g->r, MHD_HTTP_OK, m);
+		return http_respond(g->r, status, m);
 	if (m)
 		MHD_destroy_response(m);
 	return MHD_NO;
+}
+
+enum MHD_Result greader_json(struct greader *g, int rc)
+{
+	return greader_json_status(g, MHD_HTTP_OK, rc);
 }
 
 enum MHD_Result greader_wrong(struct greader *g, const char *name, const char *expected)
@@ -77,11 +80,8 @@ static enum MHD_Result greader_query_add(void *ctx, enum MHD_ValueKind kind, con
 	return MHD_YES;
 }
 
-/* False: responded. */
-static bool greader_form_read(struct greader *g, enum MHD_Result *ok)
+bool greader_form_read(struct greader *g, struct fw_str body, enum MHD_Result *ok)
 {
-	/* an OPML file is no form */
-	struct fw_str body = g->r->route->greader == greader_import ? FW_STR("") : fw_buf_str(&g->r->body);
 	int rc = http_form_read(&g->p.arena, body, HTTP_PARAMS_MAX, &g->form);
 
 	if (rc) {
@@ -96,6 +96,8 @@ static bool greader_form_read(struct greader *g, enum MHD_Result *ok)
 
 enum MHD_Result http_greader(struct request *r)
 {
+	/* an OPML file is no form */
+	struct fw_str body = r->route->greader == greader_import ? FW_STR("") : fw_buf_str(&r->body);
 	struct greader g = {.r = r};
 	enum MHD_Result ok = MHD_NO;
 
@@ -103,8 +105,8 @@ enum MHD_Result http_greader(struct request *r)
 		&r->thread->h->reader_n[r->route->scope == SCOPE_FEVER ? READER_FEVER : READER_GREADER], 1,
 		memory_order_relaxed);
 	list_page_begin(&g.p, r);
-	g.p.arena.max_bytes = ARENA_BYTES;
-	if (greader_form_read(&g, &ok) && greader_authorize(&g, &ok))
+	g.p.arena.max_bytes = GREADER_ARENA_BYTES;
+	if (greader_form_read(&g, body, &ok) && greader_authorize(&g, &ok))
 		ok = r->route->greader(&g);
 	fw_buf_finish(&g.p.out);
 	fw_arena_finish(&g.p.arena);

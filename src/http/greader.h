@@ -19,9 +19,11 @@
 #include "http/http.h"
 
 #define GREADER_BYTES ((size_t)64 << 20) /* a response ends at this size */
-#define GREADER_IDS_MAX 50000            /* ids of one response */
-#define GREADER_CONTENTS_MAX 1000        /* items of one page of contents */
+#define GREADER_ARENA_BYTES ((size_t)128 << 20)
+#define GREADER_IDS_MAX 50000     /* ids of one response */
+#define GREADER_CONTENTS_MAX 1000 /* items of one page of contents */
 
+/* A request of an account. miniflux.h has the same. */
 struct greader {
 	struct request *r;
 	struct fw_account account;
@@ -34,9 +36,12 @@ struct greader {
 /* Responses. Each may be the last call of a handler. */
 enum MHD_Result greader_ok(struct greader *g); /* "OK", without a line end, as clients compare */
 enum MHD_Result greader_text(struct greader *g, unsigned status, const char *text);
-enum MHD_Result greader_json(struct greader *g, int rc); /* g->p, or the error of the store */
+enum MHD_Result greader_json(struct greader *g, int rc); /* 200 and g->p, or the error of the store */
+enum MHD_Result greader_json_status(struct greader *g, unsigned status, int rc);
 /* 400: this parameter is missing or wrong. */
 enum MHD_Result greader_wrong(struct greader *g, const char *name, const char *expected);
+/* Set g->form: the query's parameters, and those of a body that is a form. False: responded. */
+FW_MUST_CHECK bool greader_form_read(struct greader *g, struct fw_str body, enum MHD_Result *ok);
 /* A number of digits only; *out is untouched if the parameter is absent. False: it is wrong. */
 FW_MUST_CHECK bool greader_number(struct greader *g, const char *name, int64_t max, int64_t *out);
 
@@ -52,7 +57,11 @@ enum MHD_Result greader_user_info(struct greader *g);
 /* A subscription in memory: for items, which name their feeds. */
 struct greader_feed {
 	int64_t id, unread_n, newest_ms;
-	struct fw_str title, folder, url, home;
+	struct fw_str title, folder, url, home, error;
+	int64_t visit_ms, due_ms; /* of its last visit, 0: never; and of the next */
+	uint32_t fail_n;
+	int http_status;
+	enum fw_feed_status status;
 };
 struct greader_feeds {
 	struct greader_feed *feed; /* by id */
@@ -137,6 +146,25 @@ enum MHD_Result greader_disable_tag(struct greader *g);
 
 /* ---- greader_subscribe.c --------------------------------------------------------------------- */
 
+/*
+ * Subscribe to the feed at an address, or, with serve_discovery, to the one that the site there
+ * names; with title, folder and login of *f. f->id and existed are out; id 0: there is no feed, and
+ * *why says so. False: responded.
+ */
+FW_MUST_CHECK bool greader_address_add(
+	struct greader *g, struct fw_str text, struct fw_feed_new *f, const char **why, enum MHD_Result *ok);
+/*
+ * The feeds that an address has: its own, or those that its page names; in the arena. n 0: none,
+ * and *why says so. Without serve_discovery: the address. False: responded.
+ */
+struct greader_found {
+	struct fw_str url, title;
+	enum fw_format format; /* FW_FORMAT_NONE: unknown */
+};
+FW_MUST_CHECK bool greader_address_look(struct greader *g, struct fw_str text, struct greader_found **found, size_t *n,
+	const char **why, enum MHD_Result *ok);
+/* Subscribe to the feeds of the OPML file in the body. False: responded. */
+FW_MUST_CHECK bool greader_opml_add(struct greader *g, size_t *n, size_t *refused_n, enum MHD_Result *ok);
 enum MHD_Result greader_subscription_edit(struct greader *g);
 enum MHD_Result greader_quickadd(struct greader *g);
 enum MHD_Result greader_export(struct greader *g);

@@ -62,6 +62,12 @@ static int list_feed_add(void *ctx, const struct fw_subscription *s)
 		f->feed[f->n].title = fw_arena_str(l->a, list_title(s));
 		f->feed[f->n].url = fw_arena_str(l->a, s->feed->url);
 		f->feed[f->n].home = fw_arena_str(l->a, s->feed->home_page_url);
+		f->feed[f->n].error = fw_arena_str(l->a, s->feed->error);
+		f->feed[f->n].visit_ms = s->feed->last_visit_ms;
+		f->feed[f->n].due_ms = s->feed->due_at_ms;
+		f->feed[f->n].http_status = s->feed->http_status;
+		f->feed[f->n].fail_n = s->feed->fail_n;
+		f->feed[f->n].status = s->feed->status;
 	}
 	f->n++;
 	return l->a->failed ? FW_ENOMEM : 0;

@@ -48,21 +48,18 @@ static int subscribe_folder_leave(struct greader *g, struct fw_str from, struct 
 	return rc;
 }
 
-/* *id is out. */
-static int subscribe_url(struct greader *g, struct fw_feed_new *f, int64_t *id)
+/* Subscribe to a clean URL. */
+static int subscribe_url(struct greader *g, struct fw_feed_new *f)
 {
 	size_t added;
-	int rc = fw_account_import(g->r->store, g->account.id, f, 1, fw_now_ms(), &added, &g->err);
 
-	*id = f->id;
-	return rc;
+	return fw_account_import(g->r->store, g->account.id, f, 1, fw_now_ms(), &added, &g->err);
 }
 
 static int subscribe_one(struct greader *g, const struct greader_stream *stream, const struct fw_subscription *set)
 {
 	struct fw_feed_new f = {.user_title = set->title, .folder = set->folder};
 	struct fw_feed known;
-	int64_t id;
 	int rc = 0;
 
 	f.url = stream->url;
@@ -70,7 +67,7 @@ static int subscribe_one(struct greader *g, const struct greader_stream *stream,
 		rc = fw_store_feed_find(g->r->store, stream->feed_id, FW_STR_NONE, &g->p.arena, &known, &g->err);
 		f.url = rc ? FW_STR_NONE : known.url;
 	}
-	return rc ? rc : subscribe_url(g, &f, &id);
+	return rc ? rc : subscribe_url(g, &f);
 }
 
 static int subscribe_edit_one(
@@ -127,35 +124,175 @@ enum MHD_Result greader_subscription_edit(struct greader *g)
 	return rc ? http_store_failed(g->r, rc, &g->err) : greader_ok(g);
 }
 
-/* ---- quickadd -------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
-struct quickadd {
-	struct fw_response answer; /* its doc, if the address was fetched and is a feed's */
+struct address {
+	struct fw_response answer; /* if the address was fetched: of it, or of the feed that it names */
 	struct fw_str url, user, pass;
-	int64_t until_ms;                             /* monotonic: when the page and its feed must be there */
-	char why[sizeof(((struct fw_err *)0)->text)]; /* it is none */
+	int64_t until_ms; /* monotonic: when the page and its feed must be there */
+	bool gate;        /* is taken */
 };
 
-static int quickadd_fetch(struct greader *g, struct quickadd *q, bool follow)
+static int address_fetch(struct greader *g, struct address *q)
 {
 	struct fw_config c = *g->r->thread->h->config;
-	struct fw_str url, user, pass;
-	int rc;
 
 	c.total_timeout_ms = FW_MIN(c.total_timeout_ms, FW_MAX(q->until_ms - fw_mono_ms(), (int64_t)1));
-	rc = fw_fetch_url(&c, q->url, q->user, q->pass, &q->answer, &g->err);
-	if (rc || q->answer.doc)
-		return rc;
-	if (!follow || !q->answer.feeds || fw_url_clean(&g->p.arena, q->answer.feeds->href, &url, &user, &pass, NULL)) {
-		(void)fw_str_copy(q->why, sizeof(q->why), fw_str(q->answer.err.text));
+	return fw_fetch_url(&c, q->url, q->user, q->pass, &q->answer, &g->err);
+}
+
+/* Fetch the first feed that the page names. */
+static int address_follow(struct greader *g, struct address *q)
+{
+	struct fw_str url, user, pass;
+
+	if (q->answer.doc || !q->answer.feeds ||
+		fw_url_clean(&g->p.arena, q->answer.feeds->href, &url, &user, &pass, NULL))
 		return 0;
-	}
 	if (!fw_url_same_origin(q->url, url)) /* the login is for the page's origin */
 		q->user = q->pass = FW_STR_NONE;
 	q->url = url;
 	fw_response_free(&q->answer);
-	return quickadd_fetch(g, q, false);
+	return address_fetch(g, q);
 }
+
+/* Words that outlive the response. */
+static const char *address_why(struct greader *g, const char *text)
+{
+	const char *why = fw_arena_str(&g->p.arena, fw_str(text)).p;
+
+	return why ? why : "out of memory";
+}
+
+/*
+ * Read an address, and fetch it, unless the store knows it or there is no serve_discovery. False:
+ * responded. *why: the address is invalid. address_end() follows in any case.
+ */
+static bool address_begin(
+	struct greader *g, struct fw_str text, struct address *q, const char **why, enum MHD_Result *ok)
+{
+	struct fw_feed f;
+	int rc;
+
+	*why = NULL;
+	if (fw_url_clean(&g->p.arena, text, &q->url, &q->user, &q->pass, &g->err)) {
+		*why = address_why(g, g->err.text);
+		return true;
+	}
+	rc = fw_store_feed_find(g->r->store, 0, q->url, &g->p.arena, &f, &g->err);
+	if (rc == FW_ENOTFOUND && g->r->thread->h->config->serve_discovery) {
+		switch (http_gate_enter(&g->r->thread->h->discoveries, g->r)) {
+		case GATE_LATER:
+			*ok = MHD_YES;
+			return false;
+		case GATE_FULL:
+			*ok = http_problem(
+				g->r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "too many addresses wait to be fetched");
+			return false;
+		case GATE_TAKEN:
+			break;
+		}
+		q->gate = true;
+		q->until_ms = fw_mono_ms() + DISCOVERY_MS;
+		rc = address_fetch(g, q);
+	}
+	if (rc && rc != FW_ENOTFOUND)
+		*ok = http_store_failed(g->r, rc, &g->err);
+	return !rc || rc == FW_ENOTFOUND;
+}
+
+static void address_end(struct greader *g, struct address *q)
+{
+	if (!q->gate)
+		return;
+	fw_response_free(&q->answer);
+	http_gate_leave(&g->r->thread->h->discoveries);
+}
+
+static int address_subscribe(struct greader *g, struct address *q, struct fw_feed_new *f, const char **why)
+{
+	int rc = q->gate ? address_follow(g, q) : 0;
+
+	if (rc)
+		return rc;
+	if (q->gate && !q->answer.doc) {
+		*why = address_why(g, q->answer.err.text);
+		return 0;
+	}
+	f->url = q->url;
+	if (!f->username.len) {
+		f->username = q->user;
+		f->password = q->pass;
+	}
+	rc = subscribe_url(g, f);
+	/* what was fetched is the first visit; if that fails, a worker will visit the feed */
+	if (!rc && q->answer.doc)
+		rc = fw_response_store(g->r->store, g->r->thread->h->config, &q->answer, f->id, &g->err);
+	return rc;
+}
+
+bool greader_address_add(
+	struct greader *g, struct fw_str text, struct fw_feed_new *f, const char **why, enum MHD_Result *ok)
+{
+	struct address q = {.gate = false};
+	bool good = address_begin(g, text, &q, why, ok);
+	int rc = 0;
+
+	if (good && !*why)
+		rc = address_subscribe(g, &q, f, why);
+	address_end(g, &q);
+	if (rc)
+		*ok = http_store_failed(g->r, rc, &g->err);
+	return good && !rc;
+}
+
+static struct greader_found address_found(struct greader *g, struct fw_str url, struct fw_str title)
+{
+	return (struct greader_found){
+		.url = fw_arena_str(&g->p.arena, url), .title = fw_arena_str(&g->p.arena, title.len ? title : url)};
+}
+
+static int address_list(struct greader *g, const struct address *q, struct greader_found **found, size_t *n)
+{
+	const struct fw_link *l;
+	size_t max = 1;
+
+	for (l = q->answer.feeds; l; l = l->next)
+		max++;
+	*found = fw_arena_calloc(&g->p.arena, max, sizeof(**found));
+	if (!*found)
+		return fw_no_memory(&g->err);
+	if (!q->gate) {
+		(*found)[(*n)++] = address_found(g, q->url, FW_STR_NONE);
+	} else if (q->answer.doc) {
+		(*found)[*n] = address_found(g, q->url, q->answer.doc->title);
+		(*found)[(*n)++].format = q->answer.doc->format;
+	} else {
+		for (l = q->answer.feeds; l; l = l->next)
+			(*found)[(*n)++] = address_found(g, l->href, l->title);
+	}
+	return g->p.arena.failed ? fw_no_memory(&g->err) : 0;
+}
+
+bool greader_address_look(struct greader *g, struct fw_str text, struct greader_found **found, size_t *n,
+	const char **why, enum MHD_Result *ok)
+{
+	struct address q = {.gate = false};
+	bool good = address_begin(g, text, &q, why, ok);
+	int rc = 0;
+
+	*n = 0;
+	if (good && !*why)
+		rc = address_list(g, &q, found, n);
+	if (good && !rc && !*n && !*why)
+		*why = address_why(g, q.answer.err.text);
+	address_end(g, &q);
+	if (rc)
+		*ok = http_store_failed(g->r, rc, &g->err);
+	return good && !rc;
+}
+
+/* ---- quickadd -------------------------------------------------------------------------------- */
 
 static enum MHD_Result quickadd_send(struct greader *g, struct fw_str query, int64_t feed_id, const char *why)
 {
@@ -178,69 +315,18 @@ static enum MHD_Result quickadd_send(struct greader *g, struct fw_str query, int
 	return greader_json(g, rc);
 }
 
-static enum MHD_Result quickadd_subscribe(struct greader *g, struct fw_str query, struct quickadd *q)
-{
-	struct fw_feed_new f = {.url = q->url, .username = q->user, .password = q->pass};
-	int64_t feed_id;
-	int rc = subscribe_url(g, &f, &feed_id);
-
-	/* what was fetched is the first visit; if that fails, a worker will visit the feed */
-	if (!rc && q->answer.doc)
-		rc = fw_response_store(g->r->store, g->r->thread->h->config, &q->answer, feed_id, &g->err);
-	return rc ? http_store_failed(g->r, rc, &g->err) : quickadd_send(g, query, feed_id, NULL);
-}
-
-/* With the gate taken. */
-static enum MHD_Result quickadd_discover(struct greader *g, struct fw_str query, struct quickadd *q)
-{
-	enum MHD_Result ok;
-	int rc;
-
-	q->until_ms = fw_mono_ms() + DISCOVERY_MS;
-	rc = quickadd_fetch(g, q, true);
-
-	if (rc)
-		ok = http_store_failed(g->r, rc, &g->err);
-	else
-		ok = q->answer.doc ? quickadd_subscribe(g, query, q) : quickadd_send(g, query, 0, q->why);
-	fw_response_free(&q->answer);
-	return ok;
-}
-
 enum MHD_Result greader_quickadd(struct greader *g)
 {
 	struct fw_str query = fw_str_trim(http_form_get(&g->form, "quickadd")), text = query;
-	struct http_gate *gate = &g->r->thread->h->discoveries;
-	struct quickadd q = {.answer = {.doc = NULL}};
+	struct fw_feed_new f = {.id = 0};
+	const char *why;
 	enum MHD_Result ok;
-	struct fw_feed f;
-	int rc;
 
 	if (!query.len || !fw_utf8_fits(query, FW_URL_MAX))
 		return greader_wrong(g, "quickadd", "the address of a feed or a site");
 	if (fw_str_starts(text, FW_STR("feed/")))
 		text = fw_str_sub(text, 5, text.len);
-	if (fw_url_clean(&g->p.arena, text, &q.url, &q.user, &q.pass, &g->err))
-		return quickadd_send(g, query, 0, g->err.text);
-	rc = fw_store_feed_find(g->r->store, 0, q.url, &g->p.arena, &f, &g->err);
-	if (!rc)
-		return quickadd_subscribe(g, query, &q);
-	if (rc != FW_ENOTFOUND)
-		return http_store_failed(g->r, rc, &g->err);
-	if (!g->r->thread->h->config->serve_discovery)
-		return quickadd_subscribe(g, query, &q);
-	switch (http_gate_enter(gate, g->r)) {
-	case GATE_LATER:
-		return MHD_YES;
-	case GATE_FULL:
-		return http_problem(
-			g->r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "too many addresses wait to be fetched");
-	case GATE_TAKEN:
-		break;
-	}
-	ok = quickadd_discover(g, query, &q);
-	http_gate_leave(gate);
-	return ok;
+	return greader_address_add(g, text, &f, &why, &ok) ? quickadd_send(g, query, f.id, why) : ok;
 }
 
 /* ---- OPML ------------------------------------------------------------------------------------ */
@@ -312,21 +398,35 @@ static int import_one(void *ctx, const struct fw_opml_outline *o)
 	return a->failed ? FW_ENOMEM : 0;
 }
 
-enum MHD_Result greader_import(struct greader *g)
+bool greader_opml_add(struct greader *g, size_t *n, size_t *refused_n, enum MHD_Result *ok)
 {
 	struct import im = {.g = g};
-	struct fw_buf out = FW_BUF_INIT(0);
 	size_t added = 0;
 	int rc = fw_opml_read(g->r->body.p, g->r->body.len, import_one, NULL, &im, &g->err);
 
-	if (rc == FW_EFORMAT)
-		return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "malformed", "%s", g->err.text);
+	*n = im.n;
+	*refused_n = im.refused_n;
+	if (rc == FW_EFORMAT) {
+		*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "malformed", "%s", g->err.text);
+		return false;
+	}
 	if (!rc && im.n)
 		rc = fw_account_import(g->r->store, g->account.id, im.feed, im.n, fw_now_ms(), &added, &g->err);
 	if (rc)
-		return http_store_failed(g->r, rc, &g->err);
-	fw_buf_addf(&out, "OK: %zu", im.n);
-	if (im.refused_n)
-		fw_buf_addf(&out, " (%zu addresses are invalid)", im.refused_n);
+		*ok = http_store_failed(g->r, rc, &g->err);
+	return !rc;
+}
+
+enum MHD_Result greader_import(struct greader *g)
+{
+	struct fw_buf out = FW_BUF_INIT(0);
+	size_t n, refused_n;
+	enum MHD_Result ok;
+
+	if (!greader_opml_add(g, &n, &refused_n, &ok))
+		return ok;
+	fw_buf_addf(&out, "OK: %zu", n);
+	if (refused_n)
+		fw_buf_addf(&out, " (%zu addresses are invalid)", refused_n);
 	return http_send(g->r, MHD_HTTP_OK, "text/plain; charset=UTF-8", &out);
 }
