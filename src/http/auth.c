@@ -12,7 +12,6 @@
  */
 #include <arpa/inet.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -349,31 +348,14 @@ uint64_t auth_limited_n(const struct auth *a)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* The password of "user:password" in base64. */
-static struct fw_str basic_password(struct fw_str base64, char buffer[AUTH_PRESENTED_MAX])
-{
-	struct fw_str password;
-	int n;
-
-	if (!base64.len || base64.len % 4 || base64.len / 4 * 3 > AUTH_PRESENTED_MAX)
-		return FW_STR_NONE;
-	n = EVP_DecodeBlock((unsigned char *)buffer, (const unsigned char *)base64.p, (int)base64.len);
-	for (size_t pad = 1; n > 0 && pad <= 2 && base64.p[base64.len - pad] == '='; pad++)
-		n--;
-	if (n <= 0)
-		return FW_STR_NONE;
-	(void)fw_str_split((struct fw_str){buffer, (size_t)n}, ':', &password);
-	return password;
-}
-
 struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MAX])
 {
-	struct fw_str rest, scheme = fw_str_split(fw_str_trim(header), ' ', &rest);
+	struct fw_str name, password, rest, scheme = fw_str_split(fw_str_trim(header), ' ', &rest);
 
 	rest = fw_str_trim(rest);
 	if (fw_str_ieq(scheme, FW_STR("Bearer")))
 		return rest.len && rest.len <= AUTH_PRESENTED_MAX ? rest : FW_STR_NONE;
-	return fw_str_ieq(scheme, FW_STR("Basic")) ? basic_password(rest, buffer) : FW_STR_NONE;
+	return basic_read(header, buffer, &name, &password) ? password : FW_STR_NONE;
 }
 
 static bool token_knows_network(struct auth_token *t, uint64_t network)
@@ -639,6 +621,8 @@ enum MHD_Result http_auth_refuse(struct request *r)
 		return http_websub_refuse(r);
 	if (http_scope_is_reader(r->route->scope))
 		return http_greader_refuse(r);
+	if (r->route->scope == SCOPE_BASIC)
+		return http_miniflux_refuse(r);
 	/* of two scopes the more usual one */
 	fw_token_scopes_show(r->route->scope == SCOPE_FEED && !r->token[0] ? FW_SCOPE_READ : auth_scopes(r), scope);
 	r->challenge = (size_t)r->verdict < FW_N(CHALLENGE) ? CHALLENGE[r->verdict] : NULL;
@@ -685,6 +669,8 @@ enum MHD_Result http_auth(struct request *r)
 		r->verdict = http_websub_may(r);
 	else if (http_scope_is_reader(r->route->scope))
 		r->verdict = http_greader_may(r);
+	else if (r->route->scope == SCOPE_BASIC)
+		r->verdict = http_miniflux_may(r);
 	else
 		r->verdict = auth_check_request(r, auth_scopes(r));
 	/* a copy, because the snapshot may be freed before the body is complete */

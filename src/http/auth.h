@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "feedwheel/engine.h"
 #include "api/token.h"
+#include "http/basic.h"
 
 struct auth;
 #define AUTH_READ_MS FW_SECOND_MS
@@ -91,7 +92,7 @@ uint64_t auth_limited_n(const struct auth *a); /* requests refused by the rate l
  * The token in an Authorization header: "Bearer TOKEN", or the password of "Basic ..." (any user
  * name). Absent: neither. The result points into header or buffer.
  */
-#define AUTH_PRESENTED_MAX 200
+#define AUTH_PRESENTED_MAX BASIC_MAX
 struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MAX]);
 struct auth_request {
 	unsigned scope; /* FW_SCOPE_*: one of them is needed */

@@ -41,7 +41,7 @@ static struct fw_str login_presented(struct request *r)
 	return fw_str_istarts(rest, FW_STR("auth=")) ? fw_str_sub(rest, 5, rest.len) : FW_STR_NONE;
 }
 
-static bool login_is_foreign(struct request *r)
+bool http_account_is_foreign(struct request *r)
 {
 	const struct tokenless_head *head = http_tokenless_head(r);
 	const char *cors = r->thread->h->config->serve_cors_origin;
@@ -58,7 +58,7 @@ bool http_scope_is_reader(enum scope s)
 
 enum auth_verdict http_greader_may(struct request *r)
 {
-	if (login_is_foreign(r))
+	if (http_account_is_foreign(r))
 		return AUTH_ORIGIN;
 	if (r->route->scope == SCOPE_LOGIN)
 		return http_auth_is_limited(r) ? AUTH_LIMITED : AUTH_OK;

@@ -288,7 +288,7 @@ const char *http_head_error(struct request *r, const char *path, const char *met
 enum MHD_Result http_head_refuse(struct request *r, const char *path, const char *why, bool large)
 {
 	r->last = true;
-	r->twirp = fw_str_starts(fw_str(path), FW_STR("/twirp/"));
+	http_form_of_errors(r, path);
 	if (large)
 		return http_problem(r, MHD_HTTP_URI_TOO_LONG, r->twirp ? "invalid_argument" : "too_long", "%s", why);
 	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_request",

@@ -37,6 +37,7 @@
 #include "http/tokenless.h"
 
 struct fw_view_cache;
+struct password_cache;
 struct http;
 struct request;
 
@@ -97,6 +98,7 @@ struct http {
 	struct fw_ingest *ingest;
 	struct pool *pool;
 	struct fw_view_cache *views; /* sanitized contents */
+	struct password_cache *passwords;
 	struct auth *auth;
 	struct conns *conns;
 	struct http_accept *accept;
@@ -139,6 +141,7 @@ enum request_state {
  * is then the token, the scope feed. SCOPE_PATH: the secret in the path is the authorization.
  * SCOPE_LOGIN: a name and a password in the body. SCOPE_ACCOUNT: a token of an account, to what is
  * that account's. SCOPE_FEVER: the same by a Fever key; without one the response says so.
+ * SCOPE_BASIC: the same by a token of an account, or its name and password (HTTP Basic).
  */
 enum scope {
 	SCOPE_OPEN,
@@ -149,7 +152,8 @@ enum scope {
 	SCOPE_PATH,
 	SCOPE_LOGIN,
 	SCOPE_ACCOUNT,
-	SCOPE_FEVER
+	SCOPE_FEVER,
+	SCOPE_BASIC
 };
 
 struct greader;
@@ -157,10 +161,10 @@ struct greader;
 struct route {
 	const char *method; /* GET serves HEAD too */
 	/*
-	 * "{id}" matches a number above 0 and sets r->id. "{token}" matches letters, digits, "_"
-	 * and "-", and sets r->token; "{name}" matches an order's name and sets r->name; "{feed}"
-	 * and "{stream}", at the end, match the rest of the path, which is not empty, and set
-	 * r->rest.
+	 * "{id}" matches a number above 0 and sets r->id; a second one, at the end, r->below_id.
+	 * "{token}" matches letters, digits, "_" and "-", and sets r->token; "{name}" matches an
+	 * order's name and sets r->name; "{feed}" and "{stream}", at the end, match the rest of the
+	 * path, which is not empty, and set r->rest.
 	 */
 	const char *path;
 	enum MHD_Result (*run)(struct request *r); /* called when the whole body is there */
@@ -170,7 +174,7 @@ struct route {
 	enum scope scope;         /* the scope that a token needs */
 	bool pool;                /* it needs the store: a pool thread calls run, with r->store */
 	bool raw;                 /* the body stays compressed, because it is signed so; see http_body_unpack() */
-	enum MHD_Result (*greader)(struct greader *g); /* of http_greader(): greader.h */
+	enum MHD_Result (*greader)(struct greader *g); /* of http_greader() or http_miniflux() */
 	bool repeat; /* with pool: run again after the store failed; always so for GET */
 };
 
@@ -195,7 +199,9 @@ struct request {
 	} log; /* only with an access log */
 	const struct route *route;
 	bool twirp;                           /* a path of Twirp's: responses and errors have Twirp's form */
+	bool miniflux;                        /* a path of Miniflux' API: errors have its form */
 	int64_t id;                           /* from the path */
+	int64_t below_id;                     /* from the path: a second {id}, at its end */
 	char token[HTTP_TOKEN_MAX + 1];       /* from the path: a secret */
 	char name[HTTP_TOKEN_MAX + 1];        /* from the path: an order's name */
 	struct fw_str rest;                   /* from the path: a feed that goes out, or a stream's id */
@@ -278,7 +284,10 @@ enum MHD_Result http_malformed(struct request *r, const json_error_t *je);
 /* An error of the store: 404, 400, 500 or 503. */
 enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err);
 enum MHD_Result http_canned(struct request *r, int which);
-/* An error: RFC 9457 (problem details), or Twirp's form on its paths. code: a short stable word. */
+/*
+ * An error: RFC 9457 (problem details); on their paths Twirp's form or Miniflux'. code: a short
+ * stable word.
+ */
 FW_PRINTF(4, 5)
 enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...);
 /* The same with one more member, a number. */
@@ -328,6 +337,8 @@ enum http_match { HTTP_MATCH, HTTP_NO_PATH, HTTP_NO_METHOD };
  */
 enum http_match http_route_find(
 	const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX]);
+/* Set r->twirp and r->miniflux. */
+void http_form_of_errors(struct request *r, const char *path);
 /*
  * Set r->route, or respond 404, 405 or, for an unknown query parameter, 400 (r->state is
  * REQUEST_RESPONDED then).
@@ -466,6 +477,19 @@ enum MHD_Result http_greader(struct request *r);
 enum MHD_Result http_greader_login(struct request *r);
 enum auth_verdict http_greader_may(struct request *r);
 enum MHD_Result http_greader_refuse(struct request *r);
+/*
+ * Does a page of another site send it, and not one of serve_cors_origin? Then no account's route
+ * takes it.
+ */
+bool http_account_is_foreign(struct request *r);
+
+/* ---- miniflux.c: Miniflux' API --------------------------------------------------------------- */
+
+enum MHD_Result http_miniflux(struct request *r);
+enum auth_verdict http_miniflux_may(struct request *r);
+enum MHD_Result http_miniflux_refuse(struct request *r);
+enum MHD_Result http_miniflux_health(struct request *r);
+enum MHD_Result http_miniflux_version(struct request *r);
 
 /* The scopes of readers: LOGIN, ACCOUNT, FEVER. They are authorized by http_greader_may(). */
 bool http_scope_is_reader(enum scope s);

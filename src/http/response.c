@@ -134,7 +134,7 @@ enum MHD_Result http_options(struct request *r)
 		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, r->allow) &&
 			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS,
 				"Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Prefer, "
-				"X-Request-Id") &&
+				"X-Auth-Token, X-Request-Id") &&
 			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "3600");
 	if (ok)
 		return http_respond(r, MHD_HTTP_NO_CONTENT, m);
@@ -286,6 +286,16 @@ static void twirp_problem_body(struct fw_buf *out, const char *code, struct fw_s
 	fw_json_end(&j);
 }
 
+static void miniflux_problem_body(struct fw_buf *out, struct fw_str words)
+{
+	struct fw_json j;
+
+	fw_json_init(&j, out, false);
+	fw_json_object(&j, NULL);
+	fw_json_str(&j, "error_message", words);
+	fw_json_end(&j);
+}
+
 enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...)
 {
 	struct fw_buf out = FW_BUF_INIT(0), words = FW_BUF_INIT(1000);
@@ -296,11 +306,13 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 	va_end(ap);
 	if (r->twirp)
 		twirp_problem_body(&out, code, fw_buf_str(&words));
+	else if (r->miniflux)
+		miniflux_problem_body(&out, fw_buf_str(&words));
 	else
 		http_problem_body(&out, status, code, fw_buf_str(&words), http_request_id(r));
 	fw_buf_finish(&words);
 	atomic_fetch_add_explicit(&r->thread->refused_n, 1, memory_order_relaxed);
-	return http_send(r, status, r->twirp ? "application/json" : "application/problem+json", &out);
+	return http_send(r, status, r->twirp || r->miniflux ? "application/json" : "application/problem+json", &out);
 }
 
 enum MHD_Result http_problem_number(

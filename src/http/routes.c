@@ -5,6 +5,7 @@
  */
 #include "http/fever.h"
 #include "http/greader.h"
+#include "http/miniflux.h"
 #include "base/banned.h"
 
 #define PUSH_MAX ((size_t)1 << 20)
@@ -19,10 +20,10 @@
 #define STREAM "{stream}"
 
 /*
- * The Google Reader API, at the root and below ALIAS (where FreshRSS has it). Reading takes
- * parameters from a form too where a client sends one; a form of 10,000 items has 600 KB.
+ * The Google Reader API, at the root and below aliases: where FreshRSS has it, and where Miniflux
+ * would. Reading takes parameters from a form too where a client sends one; a form of 10,000 items
+ * has 600 KB.
  */
-#define ALIAS "/api/greader.php"
 #define FORM_MAX ((size_t)2 << 20)
 #define LOGIN_MAX ((size_t)1 << 14)
 #define READER_GET(name, handler)                                                                              \
@@ -43,6 +44,18 @@
 		"POST", path, http_greader, .greader = fever_api, .body_max = FEVER_FORM_MAX, .scope = SCOPE_FEVER, \
 					    .pool = true, .repeat = true                                            \
 	}
+
+/* Miniflux' API, where its clients look for it below the address that they are given. */
+#define MINIFLUX "/miniflux"
+#define MINIFLUX_ROUTE(method, name, handler, body, again)                                                       \
+	{                                                                                                        \
+		method, MINIFLUX "/v1/" name, http_miniflux, .greader = handler, .body_max = body,               \
+							     .scope = SCOPE_BASIC, .pool = true, .repeat = again \
+	}
+#define MINIFLUX_GET(name, handler) MINIFLUX_ROUTE("GET", name, handler, 0, true)
+#define MINIFLUX_PUT(name, handler, again) MINIFLUX_ROUTE("PUT", name, handler, FORM_MAX, again)
+#define MINIFLUX_POST(name, handler) MINIFLUX_ROUTE("POST", name, handler, FORM_MAX, false)
+#define MINIFLUX_DELETE(name, handler) MINIFLUX_ROUTE("DELETE", name, handler, 0, true)
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
@@ -115,6 +128,51 @@ static const struct route ROUTE[] = {
 	READER_GET("api/0/friend/list", greader_friends),
 	FEVER("/fever/"),
 	FEVER("/fever"),
+	MINIFLUX_GET("me", miniflux_me),
+	MINIFLUX_GET("version", miniflux_version),
+	MINIFLUX_GET("users", miniflux_users),
+	MINIFLUX_GET("users/{stream}", miniflux_user),
+	MINIFLUX_PUT("users/{id}/mark-all-as-read", miniflux_user_read, true),
+	MINIFLUX_GET("integrations/status", miniflux_integrations),
+	MINIFLUX_GET("api-keys", miniflux_keys),
+	MINIFLUX_POST("api-keys", miniflux_keys),
+	MINIFLUX_DELETE("api-keys/{id}", miniflux_keys),
+	MINIFLUX_GET("categories", miniflux_category_list),
+	MINIFLUX_POST("categories", miniflux_category_add),
+	MINIFLUX_PUT("categories/{id}", miniflux_category_set, true),
+	MINIFLUX_DELETE("categories/{id}", miniflux_category_remove),
+	MINIFLUX_GET("categories/{id}/feeds", miniflux_category_feeds),
+	MINIFLUX_GET("categories/{id}/entries", miniflux_category_entries),
+	MINIFLUX_GET("categories/{id}/entries/{id}", miniflux_category_entry),
+	MINIFLUX_PUT("categories/{id}/mark-all-as-read", miniflux_category_read, true),
+	MINIFLUX_PUT("categories/{id}/refresh", miniflux_category_refresh, true),
+	MINIFLUX_GET("feeds", miniflux_feed_list),
+	MINIFLUX_POST("feeds", miniflux_feed_add),
+	MINIFLUX_GET("feeds/counters", miniflux_counters),
+	MINIFLUX_PUT("feeds/refresh", miniflux_refresh, true),
+	MINIFLUX_GET("feeds/{id}", miniflux_feed_get),
+	MINIFLUX_PUT("feeds/{id}", miniflux_feed_set, true),
+	MINIFLUX_DELETE("feeds/{id}", miniflux_feed_remove),
+	MINIFLUX_GET("feeds/{id}/icon", miniflux_icon),
+	MINIFLUX_PUT("feeds/{id}/refresh", miniflux_feed_refresh, true),
+	MINIFLUX_PUT("feeds/{id}/mark-all-as-read", miniflux_feed_read, true),
+	MINIFLUX_GET("feeds/{id}/entries", miniflux_feed_entries),
+	MINIFLUX_GET("feeds/{id}/entries/{id}", miniflux_feed_entry),
+	MINIFLUX_GET("icons/{id}", miniflux_icon),
+	MINIFLUX_GET("entries", miniflux_entry_list),
+	MINIFLUX_PUT("entries", miniflux_entries_set, true),
+	MINIFLUX_GET("entries/{id}", miniflux_entry_get),
+	MINIFLUX_PUT("entries/{id}/bookmark", miniflux_star, false),
+	MINIFLUX_PUT("entries/{id}/star", miniflux_star, false),
+	MINIFLUX_POST("entries/{id}/save", miniflux_save),
+	MINIFLUX_GET("entries/{id}/fetch-content", miniflux_content),
+	MINIFLUX_PUT("flush-history", miniflux_flush, true),
+	MINIFLUX_DELETE("flush-history", miniflux_flush),
+	MINIFLUX_POST("discover", miniflux_discover),
+	MINIFLUX_GET("export", greader_export),
+	MINIFLUX_POST("import", miniflux_import),
+	{"GET", MINIFLUX "/healthcheck", http_miniflux_health, .scope = SCOPE_OPEN},
+	{"GET", MINIFLUX "/version", http_miniflux_version, .scope = SCOPE_OPEN},
 	{"GET", "/v1/stream", http_stream, "since feed folder types", .scope = SCOPE_READ},
 	{"GET", "/v1/timings", http_timings, "status cursor limit", .scope = SCOPE_READ, .pool = true},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},
@@ -167,6 +225,8 @@ static bool path_rest(const char *word)
 
 static bool path_matches(const char *pattern, const char *path, int64_t *id)
 {
+	int64_t below_id;
+
 	*id = 0;
 	while (*pattern) {
 		size_t n;
@@ -186,7 +246,7 @@ static bool path_matches(const char *pattern, const char *path, int64_t *id)
 			n = strlen(path);
 			pattern += strlen(pattern);
 		} else {
-			n = path_number_len(path, id);
+			n = path_number_len(path, *id ? &below_id : id);
 			pattern += sizeof(ID) - 1;
 		}
 		if (!n)
@@ -211,12 +271,18 @@ static bool route_is_reader(const struct route *r)
 	return r->scope == SCOPE_LOGIN || r->scope == SCOPE_ACCOUNT;
 }
 
-/* The path below the alias; path itself, if it is not there. */
+/* The path below an alias; path itself, if it is not there. */
 static const char *path_without_alias(const char *path)
 {
-	size_t n = sizeof(ALIAS) - 1;
+	static const char *const ALIAS[] = {"/api/greader.php", MINIFLUX};
 
-	return strncmp(path, ALIAS, n) == 0 && path[n] == '/' ? path + n : path;
+	for (size_t i = 0; i < FW_N(ALIAS); i++) {
+		size_t n = strlen(ALIAS[i]);
+
+		if (strncmp(path, ALIAS[i], n) == 0 && path[n] == '/')
+			return path + n;
+	}
+	return path;
 }
 
 enum http_match http_route_find(
@@ -298,11 +364,19 @@ static void path_words_copy(struct request *r, const char *path)
 	rest = strrchr(pattern, '{');
 	if (rest && path_rest(rest))
 		r->rest = fw_str(path + (rest - pattern));
+	if (rest && strcmp(rest, ID) == 0 && strstr(pattern, ID) != rest)
+		(void)path_number_len(strrchr(path, '/') + 1, &r->below_id);
+}
+
+void http_form_of_errors(struct request *r, const char *path)
+{
+	r->twirp = fw_str_starts(fw_str(path), FW_STR("/twirp/"));
+	r->miniflux = fw_str_starts(fw_str(path), FW_STR(MINIFLUX "/v1/"));
 }
 
 enum MHD_Result http_route(struct request *r, const char *path, const char *method)
 {
-	r->twirp = strncmp(path, "/twirp/", sizeof("/twirp/") - 1) == 0;
+	http_form_of_errors(r, path);
 	switch (http_route_find(path, method, &r->route, &r->id, r->allow)) {
 	case HTTP_MATCH:
 		path_words_copy(r, path);

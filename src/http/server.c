@@ -35,6 +35,7 @@
 #include "api/view.h"
 #include "http/bucket.h"
 #include "http/http.h"
+#include "http/password_cache.h"
 #include "base/banned.h"
 
 #define VIEWS_BYTES ((size_t)16 << 20) /* cache of sanitized contents */
@@ -276,6 +277,7 @@ static void http_free(struct http *h)
 	stream_destroy(h->stream);
 	pool_destroy(h->pool);
 	fw_view_cache_destroy(h->views);
+	password_cache_destroy(h->passwords);
 	auth_close(h->auth);
 	conns_destroy(h->conns);
 	http_log_destroy(h->log);
@@ -399,7 +401,7 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 		rc = conns_open(c, h->thread_n, !h->tls.key, &h->conns, err);
 	if (!rc)
 		rc = pool_open(c, &h->pool, err);
-	if (!rc && !(h->views = fw_view_cache_create(VIEWS_BYTES)))
+	if (!rc && (!(h->views = fw_view_cache_create(VIEWS_BYTES)) || !(h->passwords = password_cache_create())))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = auth_open(c, &h->auth, err);

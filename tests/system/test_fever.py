@@ -4,9 +4,7 @@
 import contextlib
 import hashlib
 import json
-import os
 import time
-import urllib.parse
 
 from http_server import http_server, metric
 from growing import CONF

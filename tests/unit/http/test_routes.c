@@ -73,21 +73,32 @@ START_TEST(methods)
 }
 END_TEST
 
-/* Outside of openapi.json: other projects' APIs, which their own documents describe. */
-static bool is_of_accounts(const struct route *r)
+/* Outside of openapi.json: other projects' APIs, which documents of their own describe. */
+static bool is_miniflux(const struct route *r)
 {
-	return http_scope_is_reader(r->scope);
+	return fw_str_starts(fw_str(r->path), FW_STR("/miniflux/"));
 }
 
-/* Readers find theirs below two paths, and nothing else is there. */
+static bool is_greader(const struct route *r)
+{
+	return r->scope == SCOPE_LOGIN || r->scope == SCOPE_ACCOUNT;
+}
+
+static bool is_fever(const struct route *r)
+{
+	return r->scope == SCOPE_FEVER;
+}
+
+/* Readers find theirs below three paths, and nothing else is there. */
 START_TEST(alias)
 {
 	char allow[HTTP_ALLOW_MAX];
 	const struct route *r;
 	int64_t id;
 
-	for (int i = 0; i < 2; i++) {
-		const char *base = i ? "/api/greader.php" : "";
+	for (int i = 0; i < 3; i++) {
+		static const char *const BASE[] = {"", "/api/greader.php", "/miniflux"};
+		const char *base = BASE[i];
 		char path[100];
 
 		ck_assert(fw_snprintf(path, sizeof(path), "%s/accounts/ClientLogin", base));
@@ -103,11 +114,15 @@ START_TEST(alias)
 	ck_assert_int_eq(find("GET", "/api/greader.phpx/reader/ping", &id, allow, ""), HTTP_NO_PATH);
 	ck_assert_int_eq(find("GET", "/api/greader.php", &id, allow, ""), HTTP_NO_PATH);
 	ck_assert_int_eq(find("GET", "/reader/atom/", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/miniflux/healthz", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/miniflux/v1/timings", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/api/greader.php/miniflux/v1/me", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/v1/me", &id, allow, ""), HTTP_NO_PATH);
 }
 END_TEST
 
-/* The document names exactly the routes of Fever, or the others of accounts, in its rows. */
-static void readers_are_described(const char *name, bool fever)
+/* The document names exactly these routes, at the starts of rows. */
+static void describes(const char *name, bool (*is)(const struct route *))
 {
 	char path[PATH_MAX];
 	struct fw_buf doc = FW_BUF_INIT(0);
@@ -124,22 +139,41 @@ static void readers_are_described(const char *name, bool fever)
 	for (size_t i = 0; i < n; i++) {
 		char row[200];
 
-		if (!is_of_accounts(&r[i]) || (r[i].scope == SCOPE_FEVER) != fever)
+		if (!is(&r[i]))
 			continue;
 		want++;
 		ck_assert(fw_snprintf(row, sizeof(row), "\n| `%s %s` |", r[i].method, r[i].path));
 		ck_assert_msg(strstr(doc.p, row) != NULL, "not described:%s", row);
 	}
 	for (const char *at = doc.p; (at = strstr(at, "\n| `")) != NULL; at++)
-		got += strncmp(at, "\n| `GET /", 9) == 0 || strncmp(at, "\n| `POST /", 10) == 0;
+		got += at[4] >= 'A' && at[4] <= 'Z' && fw_str_find(fw_str_sub(fw_str(at), 4, 12), FW_STR(" /"));
 	ck_assert_uint_eq(got, want);
 	fw_buf_finish(&doc);
 }
 
 START_TEST(readers_described)
 {
-	readers_are_described("greader.md", false);
-	readers_are_described("fever.md", true);
+	describes("greader.md", is_greader);
+	describes("fever.md", is_fever);
+	describes("miniflux.md", is_miniflux);
+}
+END_TEST
+
+/* A second number is the last; the first is the route's. */
+START_TEST(two_numbers)
+{
+	char allow[HTTP_ALLOW_MAX];
+	int64_t id;
+
+	ck_assert_int_eq(
+		find("GET", "/miniflux/v1/feeds/3/entries/4711", &id, allow, "/miniflux/v1/feeds/{id}/entries/{id}"),
+		HTTP_MATCH);
+	ck_assert_int_eq(id, 3);
+	ck_assert_int_eq(find("GET", "/miniflux/v1/feeds/3/entries/", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/miniflux/v1/feeds/3/entries/0", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/miniflux/v1/feeds/3/entries/x", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/miniflux/v1/feeds/0/entries/1", &id, allow, ""), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/miniflux/v1/feeds/3/entries/4/5", &id, allow, ""), HTTP_NO_PATH);
 }
 END_TEST
 
@@ -163,6 +197,29 @@ START_TEST(feeds)
 }
 END_TEST
 
+/* A path of the route. */
+static void path_of(const struct route *r, char *path, size_t cap)
+{
+	static const char *const WORD[][2] = {{"{id}", "7"}, {"{token}", "aZ9"}, {"{", "a.Z_9-"}};
+	struct fw_buf b = FW_BUF_INIT(0);
+	const char *at = r->path;
+
+	while (*at) {
+		size_t i = 0;
+
+		if (*at != '{') {
+			fw_buf_addc(&b, *at++);
+			continue;
+		}
+		while (!fw_str_starts(fw_str(at), fw_str(WORD[i][0])))
+			i++;
+		fw_buf_adds(&b, WORD[i][1]);
+		at = strchr(at, '}') + 1;
+	}
+	ck_assert(fw_str_copy(path, cap, fw_buf_str(&b)));
+	fw_buf_finish(&b);
+}
+
 /* Each route is found by its own path, whatever the order of the table. */
 START_TEST(table)
 {
@@ -172,17 +229,10 @@ START_TEST(table)
 	int64_t id;
 
 	for (size_t i = 0; i < n; i++) {
-		const char *at = strchr(r[i].path, '{'), *end = at ? strchr(at, '}') + 1 : "";
 		bool id_in = strstr(r[i].path, "{id}") != NULL, token = strstr(r[i].path, "{token}") != NULL;
-		bool account = is_of_accounts(&r[i]);
-		int front = at ? (int)(at - r[i].path) : (int)strlen(r[i].path);
+		bool reader = r[i].scope == SCOPE_ACCOUNT || r[i].scope == SCOPE_FEVER || r[i].scope == SCOPE_BASIC;
 
-		ck_assert(fw_snprintf(path, sizeof(path), "%.*s%s%s", front, r[i].path,
-			id_in         ? "7" :
-				token ? "aZ9" :
-				at    ? "a.Z_9-" :
-					"",
-			end));
+		path_of(&r[i], path, sizeof(path));
 		ck_assert_int_eq(http_route_find(path, r[i].method, &found, &id, allow), HTTP_MATCH);
 		ck_assert_ptr_eq(found, &r[i]);
 		ck_assert_int_eq(id, id_in ? 7 : 0);
@@ -196,9 +246,11 @@ START_TEST(table)
 		ck_assert(r[i].scope == SCOPE_PATH ? token : r[i].scope == SCOPE_FEED || !token);
 		ck_assert(r[i].body_max == 0 || strcmp(r[i].method, "GET") != 0);
 		ck_assert((r[i].scope == SCOPE_ACCOUNT || r[i].scope == SCOPE_FEVER) == (r[i].run == http_greader));
-		ck_assert((r[i].run == http_greader) == (r[i].greader != NULL));
-		/* and a page of another site cannot send it (accounts: http_greader_may()) */
-		ck_assert((r[i].body == BODY_ANY) == (r[i].body_max == 0 || r[i].scope == SCOPE_PATH || account));
+		ck_assert((r[i].scope == SCOPE_BASIC) == (r[i].run == http_miniflux));
+		ck_assert(reader == (r[i].greader != NULL));
+		/* a page of another site cannot send it (accounts: http_account_is_foreign()) */
+		ck_assert((r[i].body == BODY_ANY) ==
+			(r[i].body_max == 0 || r[i].scope == SCOPE_PATH || r[i].scope == SCOPE_LOGIN || reader));
 	}
 }
 END_TEST
@@ -253,7 +305,7 @@ START_TEST(described)
 		struct fw_buf query = FW_BUF_INIT(0);
 		bool id;
 
-		if (is_of_accounts(&r[i])) { /* readers_described */
+		if (is_greader(&r[i]) || is_fever(&r[i]) || is_miniflux(&r[i])) { /* readers_described */
 			ck_assert(op == NULL);
 			readers++;
 			continue;
@@ -287,6 +339,7 @@ int main(void)
 	tcase_add_test(t, described);
 	tcase_add_test(t, alias);
 	tcase_add_test(t, readers_described);
+	tcase_add_test(t, two_numbers);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

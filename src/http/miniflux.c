@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Miniflux' API: the entrance of its routes, whose account a request is for, and the routes that
+ * are about the account.
+ *
+ * A right password is remembered for some minutes (password_cache.h). While a network is throttled
+ * for wrong ones, no password from there is looked at, right or wrong, remembered or not; tokens
+ * keep working, because they cannot be guessed.
+ */
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include "http/basic.h"
+#include "http/miniflux.h"
+#include "http/password_cache.h"
+#include "base/banned.h"
+
+#define TOKEN_HEADER "X-Auth-Token"
+#define NEVER "0001-01-01T00:00:00Z"
+
+/* ---- before the body ------------------------------------------------------------------------- */
+
+static struct fw_str miniflux_header(struct request *r, const char *name)
+{
+	return fw_str_trim(fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, name)));
+}
+
+enum auth_verdict http_miniflux_may(struct request *r)
+{
+	struct fw_str name, password;
+	char buffer[BASIC_MAX];
+
+	if (http_account_is_foreign(r))
+		return AUTH_ORIGIN;
+	if (miniflux_header(r, TOKEN_HEADER).len)
+		return AUTH_OK;
+	if (!basic_read(miniflux_header(r, MHD_HTTP_HEADER_AUTHORIZATION), buffer, &name, &password))
+		return AUTH_MISSING;
+	return http_auth_is_limited(r) ? AUTH_LIMITED : AUTH_OK;
+}
+
+enum MHD_Result http_miniflux_refuse(struct request *r)
+{
+	switch (r->verdict) {
+	case AUTH_ORIGIN:
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
+			"the request came from a page of another site (Origin, Sec-Fetch-Site)");
+	case AUTH_LIMITED:
+		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "auth_rate_limited",
+			"throttled: too many wrong passwords or tokens came from your network (retry in %lld s)",
+			(long long)r->retry_after_s);
+	default:
+		r->challenge = "Basic realm=\"feedwheel\", charset=\"UTF-8\"";
+		return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated",
+			"access unauthorized: an account's name and password (Basic), or its token in " TOKEN_HEADER);
+	}
+}
+
+/* ---- whose request --------------------------------------------------------------------------- */
+
+static bool miniflux_refused(struct greader *g, enum auth_verdict v, enum MHD_Result *ok)
+{
+	g->r->verdict = v;
+	*ok = http_miniflux_refuse(g->r);
+	return false;
+}
+
+static bool miniflux_wrong(struct greader *g, enum MHD_Result *ok)
+{
+	http_auth_count_wrong(g->r);
+	return miniflux_refused(g, http_auth_is_limited(g->r) ? AUTH_LIMITED : AUTH_WRONG, ok);
+}
+
+static bool miniflux_token_check(struct greader *g, struct fw_str token, enum MHD_Result *ok)
+{
+	int rc = token.len < FW_ACCOUNT_TOKEN_MAX ? fw_account_token_find(g->r->store, token, FW_ACCOUNT_TOKEN_CLIENT,
+							    fw_now_ms(), &g->p.arena, &g->account, &g->err) :
+						    FW_ENOTFOUND;
+
+	if (rc == FW_ENOTFOUND)
+		return miniflux_wrong(g, ok);
+	if (rc)
+		*ok = http_store_failed(g->r, rc, &g->err);
+	return !rc;
+}
+
+/* Set g->account, if the password is remembered as right. FW_ENOTFOUND: it is not. */
+static int miniflux_password_known(struct greader *g, struct fw_str name, struct fw_str password)
+{
+	int rc = fw_account_get(g->r->store, name, &g->p.arena, &g->account, &g->err);
+
+	if (rc)
+		return rc;
+	return password_cache_has(g->r->thread->h->passwords, name, password, g->account.password_mark, fw_mono_ms()) ?
+		0 :
+		FW_ENOTFOUND;
+}
+
+/*
+ * With the gate taken: others may have checked the same password meanwhile. If it changes between
+ * the two calls, the mark is of the old one, and nothing is remembered for the new one.
+ */
+static int miniflux_password_check(struct greader *g, struct fw_str name, struct fw_str password)
+{
+	int64_t id;
+	int rc = miniflux_password_known(g, name, password);
+
+	if (rc != FW_ENOTFOUND)
+		return rc;
+	rc = fw_account_login(g->r->store, name, password, &id, &g->err);
+	if (rc)
+		return rc;
+	if (id != g->account.id) /* removed and added again meanwhile */
+		return FW_ENOTFOUND;
+	password_cache_add(g->r->thread->h->passwords, name, password, g->account.password_mark, fw_mono_ms());
+	return 0;
+}
+
+static bool miniflux_basic_check(struct greader *g, enum MHD_Result *ok)
+{
+	struct http_gate *gate = &g->r->thread->h->logins;
+	struct fw_str name, password;
+	char buffer[BASIC_MAX];
+	int rc;
+
+	if (!basic_read(miniflux_header(g->r, MHD_HTTP_HEADER_AUTHORIZATION), buffer, &name, &password))
+		return miniflux_refused(g, AUTH_MISSING, ok);
+	rc = miniflux_password_known(g, name, password);
+	if (rc == FW_ENOTFOUND) {
+		switch (http_gate_enter(gate, g->r)) {
+		case GATE_LATER:
+			*ok = MHD_YES;
+			return false;
+		case GATE_FULL:
+			*ok = http_problem(
+				g->r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "too many logins wait to be checked");
+			return false;
+		case GATE_TAKEN:
+			break;
+		}
+		/* throttled, since the head of the request came? */
+		rc = http_auth_is_limited(g->r) ? FW_EAGAIN : miniflux_password_check(g, name, password);
+		http_gate_leave(gate);
+	}
+	if (rc == FW_EAGAIN && http_auth_is_limited(g->r))
+		return miniflux_refused(g, AUTH_LIMITED, ok);
+	if (rc == FW_ENOTFOUND)
+		return miniflux_wrong(g, ok);
+	if (rc)
+		*ok = http_store_failed(g->r, rc, &g->err);
+	return !rc;
+}
+
+static bool miniflux_authorize(struct greader *g, enum MHD_Result *ok)
+{
+	struct fw_str token = miniflux_header(g->r, TOKEN_HEADER);
+
+	return token.len ? miniflux_token_check(g, token, ok) : miniflux_basic_check(g, ok);
+}
+
+enum MHD_Result http_miniflux(struct request *r)
+{
+	struct greader g = {.r = r};
+	enum MHD_Result ok = MHD_NO;
+
+	atomic_fetch_add_explicit(&r->thread->h->reader_n[READER_MINIFLUX], 1, memory_order_relaxed);
+	list_page_begin(&g.p, r);
+	g.p.arena.max_bytes = GREADER_ARENA_BYTES;
+	if (miniflux_authorize(&g, &ok) && greader_form_read(&g, FW_STR(""), &ok))
+		ok = r->route->greader(&g);
+	fw_buf_finish(&g.p.out);
+	fw_arena_finish(&g.p.arena);
+	return ok;
+}
+
+/* ---- bodies and responses -------------------------------------------------------------------- */
+
+enum MHD_Result miniflux_done(struct greader *g, int rc)
+{
+	struct fw_buf none = FW_BUF_INIT(0);
+
+	return rc ? http_store_failed(g->r, rc, &g->err) :
+		    http_send(g->r, MHD_HTTP_NO_CONTENT, "application/json", &none);
+}
+
+enum MHD_Result miniflux_missing(struct greader *g, const char *what)
+{
+	return http_problem(g->r, MHD_HTTP_NOT_FOUND, "not_found", "the account has no such %s", what);
+}
+
+json_t *miniflux_body(struct greader *g, enum MHD_Result *ok)
+{
+	json_t *o = http_json_body(g->r, ok);
+
+	if (!o || json_is_object(o))
+		return o;
+	json_decref(o);
+	*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "the request body must be a JSON object");
+	return NULL;
+}
+
+bool miniflux_text(
+	struct greader *g, const json_t *o, const char *name, size_t max, struct fw_str *out, enum MHD_Result *ok)
+{
+	const json_t *v = json_object_get(o, name);
+
+	*out = FW_STR_NONE;
+	if (!v || json_is_null(v))
+		return true;
+	*out = fw_str_trim((struct fw_str){json_string_value(v), json_string_length(v)});
+	if (json_is_string(v) && fw_utf8_fits(*out, max))
+		return true;
+	*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "%s: must be text of at most %zu bytes", name, max);
+	return false;
+}
+
+void miniflux_time(struct fw_json *j, const char *key, int64_t at_ms)
+{
+	if (at_ms)
+		fw_json_time(j, key, at_ms);
+	else
+		fw_json_cstr(j, key, NEVER);
+}
+
+/* ---- the account ----------------------------------------------------------------------------- */
+
+/* Settings that feedwheel does not have are as Miniflux has them at first. */
+enum MHD_Result miniflux_me(struct greader *g)
+{
+	static const char *const EMPTY[] = {"stylesheet", "custom_js", "external_font_hosts", "google_id",
+		"openid_connect_id", "block_filter_entry_rules", "keep_filter_entry_rules"};
+	static const char *const TEXT[][2] = {{"theme", "system_serif"}, {"language", "en_US"}, {"timezone", "UTC"},
+		{"entry_sorting_direction", "asc"}, {"entry_sorting_order", "published_at"}, {"gesture_nav", "tap"},
+		{"display_mode", "standalone"}, {"default_home_page", "unread"},
+		{"categories_sorting_order", "unread_count"}};
+	struct fw_json *j = &g->p.j;
+
+	fw_json_object(j, NULL);
+	fw_json_int(j, "id", g->account.id);
+	fw_json_str(j, "username", g->account.name);
+	fw_json_bool(j, "is_admin", g->account.admin);
+	for (size_t i = 0; i < FW_N(TEXT); i++)
+		fw_json_cstr(j, TEXT[i][0], TEXT[i][1]);
+	for (size_t i = 0; i < FW_N(EMPTY); i++)
+		fw_json_cstr(j, EMPTY[i], "");
+	fw_json_int(j, "entries_per_page", MINIFLUX_LIMIT);
+	fw_json_int(j, "default_reading_speed", MINIFLUX_WORDS_PER_MINUTE);
+	fw_json_int(j, "cjk_reading_speed", 500);
+	fw_json_double(j, "media_playback_rate", 1);
+	fw_json_bool(j, "keyboard_shortcuts", true);
+	fw_json_bool(j, "show_reading_time", true);
+	fw_json_bool(j, "entry_swipe", true);
+	fw_json_bool(j, "mark_read_on_view", true);
+	fw_json_bool(j, "mark_read_on_media_player_completion", false);
+	if (g->account.used_ms)
+		fw_json_time(j, "last_login_at", g->account.used_ms);
+	else
+		fw_json_null(j, "last_login_at");
+	fw_json_end(j);
+	return greader_json(g, 0);
+}
+
+static enum MHD_Result miniflux_forbidden(struct greader *g, const char *words)
+{
+	return http_problem(g->r, MHD_HTTP_FORBIDDEN, "permission_denied", "%s", words);
+}
+
+enum MHD_Result miniflux_users(struct greader *g)
+{
+	return miniflux_forbidden(g, "accounts are managed with `feedwheel user`; your own is at v1/me");
+}
+
+/* Its own account, by number or name. Whether others exist is nobody's business. */
+enum MHD_Result miniflux_user(struct greader *g)
+{
+	struct fw_str who = g->r->rest;
+	int64_t id;
+
+	if (fw_str_eq(who, FW_STR("integrations/status")))
+		return miniflux_integrations(g);
+	if (fw_str_eq(who, g->account.name) || (fw_str_int(who, &id) && id == g->account.id))
+		return miniflux_me(g);
+	return miniflux_users(g);
+}
+
+enum MHD_Result miniflux_user_read(struct greader *g)
+{
+	const struct fw_stream s = {.account_id = g->account.id};
+
+	return g->r->id == g->account.id ? miniflux_done(g, fw_account_mark_read(g->r->store, &s, 0, 0, &g->err)) :
+					   miniflux_users(g);
+}
+
+enum MHD_Result miniflux_keys(struct greader *g)
+{
+	return miniflux_forbidden(g, "tokens are made and removed with `feedwheel user token`");
+}
+
+enum MHD_Result miniflux_integrations(struct greader *g)
+{
+	fw_json_object(&g->p.j, NULL);
+	fw_json_bool(&g->p.j, "has_integrations", false);
+	fw_json_end(&g->p.j);
+	return greader_json(g, 0);
+}
+
+/* Entries are all accounts': retention removes them. */
+enum MHD_Result miniflux_flush(struct greader *g)
+{
+	struct fw_buf none = FW_BUF_INIT(0);
+
+	return http_send(g->r, MHD_HTTP_ACCEPTED, "application/json", &none);
+}
+
+enum MHD_Result miniflux_import(struct greader *g)
+{
+	struct fw_buf words = FW_BUF_INIT(0);
+	size_t n, refused_n;
+	enum MHD_Result ok = MHD_NO;
+
+	if (!greader_opml_add(g, &n, &refused_n, &ok))
+		return ok;
+	fw_buf_addf(&words, "%zu feeds imported", n);
+	if (refused_n)
+		fw_buf_addf(&words, " (%zu addresses are invalid)", refused_n);
+	fw_json_object(&g->p.j, NULL);
+	fw_json_str(&g->p.j, "message", fw_buf_str(&words));
+	fw_json_end(&g->p.j);
+	fw_buf_finish(&words);
+	return greader_json_status(g, MHD_HTTP_CREATED, 0);
+}
+
+/* ---- the server ------------------------------------------------------------------------------ */
+
+enum MHD_Result miniflux_version(struct greader *g)
+{
+	static const char *const EMPTY[] = {"commit", "build_date", "go_version", "compiler", "arch", "os"};
+
+	fw_json_object(&g->p.j, NULL);
+	fw_json_cstr(&g->p.j, "version", MINIFLUX_VERSION);
+	for (size_t i = 0; i < FW_N(EMPTY); i++)
+		fw_json_cstr(&g->p.j, EMPTY[i], "");
+	fw_json_end(&g->p.j);
+	return greader_json(g, 0);
+}
+
+static enum MHD_Result miniflux_word(struct request *r, const char *word)
+{
+	struct fw_buf out = FW_BUF_INIT(0);
+
+	fw_buf_adds(&out, word);
+	return http_send(r, MHD_HTTP_OK, "text/plain; charset=UTF-8", &out);
+}
+
+enum MHD_Result http_miniflux_health(struct request *r)
+{
+	return miniflux_word(r, "OK");
+}
+
+enum MHD_Result http_miniflux_version(struct request *r)
+{
+	return miniflux_word(r, MINIFLUX_VERSION);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: ISC */
+/* Miniflux' API: categories, which are the account's folders. */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "http/miniflux.h"
+#include "base/banned.h"
+
+#define TITLE_ALL "All"
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static struct miniflux_category *category_add(struct greader *g, struct miniflux_lists *l)
+{
+	if (l->n == l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 32;
+
+		l->category = fw_arena_grow(
+			&g->p.arena, l->category, l->cap * sizeof(*l->category), cap * sizeof(*l->category));
+		l->cap = l->category ? cap : 0;
+		if (!l->category) {
+			l->n = 0;
+			return NULL;
+		}
+	}
+	l->category[l->n] = (struct miniflux_category){.id = MINIFLUX_ALL, .folder = FW_STR("")};
+	return &l->category[l->n++];
+}
+
+struct category_reading {
+	struct greader *g;
+	struct miniflux_lists *l;
+};
+
+static int category_label_add(void *ctx, const struct fw_label *label)
+{
+	struct category_reading *r = ctx;
+	struct miniflux_category *c = category_add(r->g, r->l);
+
+	if (!c)
+		return FW_ENOMEM;
+	c->id = MINIFLUX_ALL + label->id;
+	c->folder = fw_arena_str(&r->g->p.arena, label->name);
+	c->hidden = label->entry_n > 0;
+	return r->g->p.arena.failed ? FW_ENOMEM : 0;
+}
+
+static int category_by_name(const void *x, const void *y)
+{
+	const struct miniflux_category *a = x, *b = y;
+	size_t n = FW_MIN(a->folder.len, b->folder.len);
+	int d = n ? memcmp(a->folder.p, b->folder.p, n) : 0;
+
+	return d ? d : (a->folder.len > b->folder.len) - (a->folder.len < b->folder.len);
+}
+
+static struct miniflux_category *category_of(const struct miniflux_lists *l, size_t n, struct fw_str folder)
+{
+	const struct miniflux_category key = {.folder = folder};
+
+	return bsearch(&key, l->category, n, sizeof(key), category_by_name);
+}
+
+const struct miniflux_category *miniflux_category_of(const struct miniflux_lists *l, struct fw_str folder)
+{
+	return category_of(l, l->n, folder);
+}
+
+static void categories_sort(struct miniflux_lists *l)
+{
+	if (l->n)
+		qsort(l->category, l->n, sizeof(*l->category), category_by_name);
+}
+
+/* Give folders without a label one. At first there are l->n categories, in order. */
+static int categories_make(struct greader *g, struct miniflux_lists *l)
+{
+	size_t known = l->n;
+	struct fw_str last = FW_STR_NONE;
+
+	for (size_t i = 0; i < l->feeds.n; i++) {
+		struct fw_str folder = l->feeds.feed[i].folder;
+		struct miniflux_category *c;
+		int64_t label_id;
+		int rc;
+
+		if (fw_str_eq(folder, last) || category_of(l, known, folder))
+			continue;
+		rc = fw_account_label(g->r->store, g->account.id, folder, true, &label_id, &g->err);
+		c = rc ? NULL : category_add(g, l);
+		if (!c)
+			return rc ? rc : fw_no_memory(&g->err);
+		c->id = MINIFLUX_ALL + label_id;
+		c->folder = last = folder;
+		categories_sort(l);
+		known = l->n;
+	}
+	return 0;
+}
+
+int miniflux_lists_read(struct greader *g, int64_t feed_id, bool brief, struct miniflux_lists *l)
+{
+	struct category_reading r = {g, l};
+	int rc;
+
+	*l = (struct miniflux_lists){.n = 0};
+	if (!category_add(g, l))
+		return fw_no_memory(&g->err);
+	rc = greader_feeds_read(g, feed_id, brief, &l->feeds);
+	rc = rc ? rc : fw_account_label_list(g->r->store, g->account.id, category_label_add, &r, &g->err);
+	if (rc == FW_ENOMEM)
+		return fw_no_memory(&g->err);
+	categories_sort(l);
+	rc = rc ? rc : categories_make(g, l);
+	for (size_t i = 0; !rc && i < l->feeds.n; i++) {
+		struct miniflux_category *c = category_of(l, l->n, l->feeds.feed[i].folder);
+
+		c->hidden = false;
+		c->feed_n++;
+		c->unread_n += l->feeds.feed[i].unread_n;
+	}
+	return rc;
+}
+
+struct fw_str miniflux_category_title(const struct miniflux_category *c)
+{
+	return c->id == MINIFLUX_ALL ? FW_STR(TITLE_ALL) : c->folder;
+}
+
+const struct miniflux_category *miniflux_category_find(const struct miniflux_lists *l, int64_t id)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->category[i].id == id)
+			return &l->category[i];
+	}
+	return NULL;
+}
+
+const struct miniflux_category *miniflux_category_path(
+	struct greader *g, bool brief, struct miniflux_lists *l, enum MHD_Result *ok)
+{
+	const struct miniflux_category *c;
+	int rc = miniflux_lists_read(g, 0, brief, l);
+
+	c = rc ? NULL : miniflux_category_find(l, g->r->id);
+	if (!c)
+		*ok = rc ? http_store_failed(g->r, rc, &g->err) : miniflux_missing(g, "category");
+	return c;
+}
+
+void miniflux_category_json(struct greader *g, const char *key, const struct miniflux_category *c, bool counts)
+{
+	struct fw_json *j = &g->p.j;
+
+	fw_json_object(j, key);
+	fw_json_int(j, "id", c->id);
+	fw_json_str(j, "title", miniflux_category_title(c));
+	fw_json_int(j, "user_id", g->account.id);
+	fw_json_bool(j, "hide_globally", false);
+	if (counts) {
+		fw_json_int(j, "feed_count", c->feed_n);
+		fw_json_int(j, "total_unread", c->unread_n);
+	}
+	fw_json_end(j);
+}
+
+enum MHD_Result miniflux_category_list(struct greader *g)
+{
+	struct fw_str counts = http_form_get(&g->form, "counts");
+	struct miniflux_lists l;
+	int rc = miniflux_lists_read(g, 0, true, &l);
+
+	fw_json_array(&g->p.j, NULL);
+	for (size_t i = 0; !rc && i < l.n; i++) {
+		if (!l.category[i].hidden)
+			miniflux_category_json(g, NULL, &l.category[i],
+				fw_str_eq(counts, FW_STR("true")) || fw_str_eq(counts, FW_STR("1")));
+	}
+	fw_json_end(&g->p.j);
+	return greader_json(g, rc);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+/* The title in the body, as a folder's name; absent: the member is. False: responded. */
+static bool category_title_read(struct greader *g, struct fw_str *out, enum MHD_Result *ok)
+{
+	json_t *o = miniflux_body(g, ok);
+	bool good = o && miniflux_text(g, o, "title", FW_LABEL_NAME_MAX, out, ok);
+
+	if (good && out->p) {
+		while (out->len && out->p[0] == '/')
+			*out = fw_str_sub(*out, 1, out->len);
+		while (out->len && out->p[out->len - 1] == '/')
+			out->len--;
+		if (!out->len) {
+			*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "title: is empty");
+			good = false;
+		}
+		*out = fw_arena_str(&g->p.arena, *out);
+	}
+	json_decref(o);
+	return good;
+}
+
+/* Has another category this title? */
+static bool category_is_taken(const struct miniflux_lists *l, struct fw_str title, int64_t but_id)
+{
+	const struct miniflux_category *c = miniflux_category_of(l, title);
+
+	return fw_str_eq(title, FW_STR(TITLE_ALL)) || (c && !c->hidden && c->id != but_id);
+}
+
+static enum MHD_Result category_taken(struct greader *g)
+{
+	return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "title: this category already exists");
+}
+
+static enum MHD_Result category_send(struct greader *g, struct miniflux_category c)
+{
+	miniflux_category_json(g, NULL, &c, false);
+	return greader_json_status(g, MHD_HTTP_CREATED, 0);
+}
+
+enum MHD_Result miniflux_category_add(struct greader *g)
+{
+	struct miniflux_category c = {.id = MINIFLUX_ALL};
+	struct miniflux_lists l;
+	enum MHD_Result ok = MHD_NO;
+	int64_t label_id;
+	int rc;
+
+	if (!category_title_read(g, &c.folder, &ok))
+		return ok;
+	if (!c.folder.p)
+		return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "title: missing");
+	rc = miniflux_lists_read(g, 0, true, &l);
+	if (!rc && category_is_taken(&l, c.folder, 0))
+		return category_taken(g);
+	rc = rc ? rc : fw_account_label(g->r->store, g->account.id, c.folder, true, &label_id, &g->err);
+	if (rc)
+		return http_store_failed(g->r, rc, &g->err);
+	c.id = MINIFLUX_ALL + label_id;
+	return category_send(g, c);
+}
+
+static enum MHD_Result category_is_all(struct greader *g)
+{
+	return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid",
+		"the category " TITLE_ALL " stays: it has the feeds that are in no folder");
+}
+
+/*
+ * The label first, because its new name may be taken; then the folder, without those below it. A
+ * request that breaks off leaves an empty category at the most.
+ */
+static int category_rename(struct greader *g, const struct miniflux_category *c, struct fw_str to)
+{
+	int rc = fw_account_label_rename(g->r->store, g->account.id, c->folder, to, &g->err);
+
+	return rc || !c->feed_n ? rc :
+				  fw_account_folder_rename(g->r->store, g->account.id, c->folder, to, true, &g->err);
+}
+
+enum MHD_Result miniflux_category_set(struct greader *g)
+{
+	const struct miniflux_category *c;
+	struct miniflux_lists l;
+	struct fw_str title;
+	enum MHD_Result ok = MHD_NO;
+	int rc = 0;
+
+	if (!category_title_read(g, &title, &ok))
+		return ok;
+	c = miniflux_category_path(g, true, &l, &ok);
+	if (!c)
+		return ok;
+	if (!title.p || fw_str_eq(title, miniflux_category_title(c))) /* other members: hide_globally */
+		return category_send(g, *c);
+	if (c->id == MINIFLUX_ALL)
+		return category_is_all(g);
+	if (category_is_taken(&l, title, c->id))
+		return category_taken(g);
+	rc = category_rename(g, c, title);
+	return rc ? http_store_failed(g->r, rc, &g->err) :
+		    category_send(g, (struct miniflux_category){.id = c->id, .folder = title});
+}
+
+struct category_label {
+	int64_t id, entry_n;
+};
+
+static int category_label_look(void *ctx, const struct fw_label *label)
+{
+	struct category_label *w = ctx;
+
+	if (label->id == w->id)
+		w->entry_n = label->entry_n;
+	return 0;
+}
+
+/* Its feeds are in no folder then. Miniflux would remove them, with their entries. */
+enum MHD_Result miniflux_category_remove(struct greader *g)
+{
+	struct category_label label = {.entry_n = 0};
+	const struct miniflux_category *c;
+	struct miniflux_lists l;
+	enum MHD_Result ok = MHD_NO;
+	int rc = 0;
+
+	c = miniflux_category_path(g, true, &l, &ok);
+	if (!c)
+		return ok;
+	if (c->id == MINIFLUX_ALL)
+		return category_is_all(g);
+	if (c->feed_n)
+		rc = fw_account_folder_rename(g->r->store, g->account.id, c->folder, FW_STR(""), true, &g->err);
+	label.id = c->id - MINIFLUX_ALL;
+	rc = rc ? rc : fw_account_label_list(g->r->store, g->account.id, category_label_look, &label, &g->err);
+	if (!rc && !label.entry_n) /* else it is a label of entries too, which they keep */
+		rc = fw_account_label_rename(g->r->store, g->account.id, c->folder, FW_STR(""), &g->err);
+	return miniflux_done(g, rc);
+}
+
+enum MHD_Result miniflux_category_read(struct greader *g)
+{
+	struct fw_stream s = {.account_id = g->account.id, .folder_only = true};
+	const struct miniflux_category *c;
+	struct miniflux_lists l;
+	enum MHD_Result ok = MHD_NO;
+
+	c = miniflux_category_path(g, true, &l, &ok);
+	if (!c)
+		return ok;
+	s.folder = c->folder;
+	return miniflux_done(g, fw_account_mark_read(g->r->store, &s, 0, 0, &g->err));
+}

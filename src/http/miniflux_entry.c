@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: ISC */
+/* Miniflux' API: entries, their states, and lists of them. */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/url.h"
+#include "http/miniflux.h"
+#include "base/banned.h"
+
+#define ENCLOSURES_OF_ENTRY 100 /* an enclosure's number: its entry's times this, and its place */
+
+/* ---- an entry -------------------------------------------------------------------------------- */
+
+struct entry_writer {
+	struct greader *g;
+	struct miniflux_lists l;
+	struct fw_buf html; /* of the entry that is being written */
+};
+
+/* Words between the tags of HTML, as minutes; 0: none. */
+static int64_t entry_minutes(struct fw_str html)
+{
+	bool tag = false, word = false;
+	int64_t n = 0;
+
+	for (size_t i = 0; i < html.len; i++) {
+		char c = html.p[i];
+		bool letter = !tag && c != '<' && (unsigned char)c > ' ';
+
+		n += letter && !word;
+		word = letter;
+		tag = c == '<' || (tag && c != '>');
+	}
+	return (n + MINIFLUX_WORDS_PER_MINUTE - 1) / MINIFLUX_WORDS_PER_MINUTE;
+}
+
+static void entry_enclosures(struct entry_writer *w, const struct fw_entry_row *e, const json_t *extra)
+{
+	struct fw_json *j = &w->g->p.j;
+	const json_t *one;
+	size_t i;
+
+	fw_json_array(j, "enclosures");
+	json_array_foreach(json_object_get(extra, "attachments"), i, one)
+	{
+		struct fw_str url = http_json_text(one, "url"), type = http_json_text(one, "mime_type");
+
+		if (!fw_is_http(url) || i >= ENCLOSURES_OF_ENTRY)
+			continue;
+		fw_json_object(j, NULL);
+		fw_json_int(j, "id", e->id * ENCLOSURES_OF_ENTRY + (int64_t)i);
+		fw_json_int(j, "user_id", w->g->account.id);
+		fw_json_int(j, "entry_id", e->id);
+		fw_json_str(j, "url", url);
+		fw_json_str(j, "mime_type", type.len ? type : FW_STR("application/octet-stream"));
+		fw_json_int(j, "size", json_integer_value(json_object_get(one, "size_in_bytes")));
+		fw_json_int(j, "media_progression", 0);
+		fw_json_end(j);
+	}
+	fw_json_end(j);
+}
+
+/* Tags and enclosures are among the entry's other members. */
+static void entry_extra(struct entry_writer *w, const struct fw_entry_row *e)
+{
+	json_t *extra = e->extra.len ? json_loadb(e->extra.p, e->extra.len, 0, NULL) : NULL, *tag;
+	struct fw_json *j = &w->g->p.j;
+	size_t i;
+
+	entry_enclosures(w, e, extra);
+	fw_json_array(j, "tags");
+	json_array_foreach(json_object_get(extra, "tags"), i, tag)
+	{
+		if (json_is_string(tag))
+			fw_json_str(j, NULL, (struct fw_str){json_string_value(tag), json_string_length(tag)});
+	}
+	fw_json_end(j);
+	json_decref(extra);
+}
+
+static void entry_feed(struct entry_writer *w, const struct fw_entry_row *e)
+{
+	const struct greader_feed *f = greader_feed_find(&w->l.feeds, e->feed_id);
+	/* a starred entry of a feed that is not subscribed any more */
+	const struct greader_feed gone = {
+		.id = e->feed_id, .title = e->feed_title, .url = e->feed_url, .folder = FW_STR("")};
+
+	miniflux_feed_json(w->g, "feed", f ? f : &gone, &w->l);
+}
+
+static void entry_json(struct entry_writer *w, const struct fw_stream_entry *se)
+{
+	const struct fw_entry_row *e = se->entry;
+	struct fw_json *j = &w->g->p.j;
+	char hash[24];
+
+	greader_html(w->g, e, &w->html);
+	(void)fw_snprintf(hash, sizeof(hash), "%016llx",
+		(unsigned long long)fw_hash64(e->guid.len ? e->guid.p :
+				e->url.p                  ? e->url.p :
+							    "",
+			e->guid.len ? e->guid.len : e->url.len));
+	fw_json_object(j, NULL);
+	fw_json_int(j, "id", e->id);
+	fw_json_int(j, "user_id", w->g->account.id);
+	fw_json_int(j, "feed_id", e->feed_id);
+	fw_json_cstr(j, "status", se->read ? "read" : "unread");
+	fw_json_cstr(j, "hash", hash);
+	fw_json_str(j, "title", e->title.len ? e->title : e->url.p ? e->url : FW_STR(""));
+	fw_json_str(j, "url", e->url.p ? e->url : FW_STR(""));
+	fw_json_cstr(j, "comments_url", "");
+	miniflux_time(j, "published_at", fw_store_entry_date(e, e->seen_ms));
+	miniflux_time(j, "created_at", e->seen_ms);
+	miniflux_time(j, "changed_at", FW_MAX(e->changed_ms, e->seen_ms));
+	fw_json_str(j, "content", w->html.len ? fw_buf_str(&w->html) : FW_STR(""));
+	fw_json_str(j, "author", e->author.p ? e->author : FW_STR(""));
+	fw_json_cstr(j, "share_code", "");
+	fw_json_bool(j, "starred", se->starred);
+	fw_json_int(j, "reading_time", entry_minutes(fw_buf_str(&w->html)));
+	entry_extra(w, e);
+	entry_feed(w, e);
+	fw_json_end(j);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+/*
+ * An order by status or category is several lists, one behind the other, each by number: the
+ * streams of the account have no such order.
+ */
+struct entry_parts {
+	struct fw_stream *at;
+	size_t n;
+};
+
+struct entries_page {
+	struct entry_writer w;
+	struct miniflux_filter f;
+	struct entry_parts parts;
+	size_t part_n; /* entries of the part that is being written */
+	bool full;     /* the response is */
+};
+
+static int entry_category_by_id(const void *x, const void *y)
+{
+	const struct miniflux_category *a = x, *b = y;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static void entry_parts_add(struct entries_page *l, const struct fw_stream *s)
+{
+	l->parts.at[l->parts.n++] = *s;
+}
+
+static void entry_parts_by_status(struct entries_page *l)
+{
+	struct fw_stream s = l->f.s;
+
+	for (int i = 0; i < 2; i++) {
+		enum fw_read_filter read = (i == 0) == s.oldest_first ? FW_READ_UNREAD : FW_READ_READ;
+
+		if (l->f.s.read != FW_READ_ANY && l->f.s.read != read)
+			continue;
+		s.read = read;
+		entry_parts_add(l, &s);
+	}
+}
+
+static int entry_parts_by_category(struct entries_page *l)
+{
+	size_t n = l->w.l.n, size = sizeof(*l->w.l.category);
+	struct miniflux_category *c = fw_arena_calloc(&l->w.g->p.arena, n + 1, size);
+	struct fw_stream s = l->f.s;
+
+	if (!c)
+		return fw_no_memory(&l->w.g->err);
+	memcpy(c, l->w.l.category, n * size);
+	if (l->f.order == MINIFLUX_BY_CATEGORY_ID)
+		qsort(c, n, size, entry_category_by_id);
+	for (size_t i = 0; i < n; i++) {
+		const struct miniflux_category *one = &c[s.oldest_first ? i : n - 1 - i];
+
+		if (!one->feed_n || (s.folder.p && !fw_str_eq(s.folder, one->folder)))
+			continue;
+		s.folder = one->folder;
+		s.folder_only = true;
+		entry_parts_add(l, &s);
+		s.folder = l->f.s.folder;
+	}
+	return 0;
+}
+
+static int entry_parts_make(struct entries_page *l)
+{
+	l->parts.at = fw_arena_calloc(&l->w.g->p.arena, l->w.l.n + 2, sizeof(*l->parts.at));
+	if (!l->parts.at)
+		return fw_no_memory(&l->w.g->err);
+	if (l->f.order == MINIFLUX_BY_STATUS)
+		entry_parts_by_status(l);
+	else if (l->f.order == MINIFLUX_BY_ID || l->f.order == MINIFLUX_BY_DATE)
+		entry_parts_add(l, &l->f.s);
+	else
+		return entry_parts_by_category(l);
+	return 0;
+}
+
+static int entries_page_add(void *ctx, const struct fw_stream_entry *e)
+{
+	struct entries_page *l = ctx;
+
+	l->full = !greader_has_room(l->w.g);
+	if (l->full)
+		return 1;
+	entry_json(&l->w, e);
+	l->part_n++;
+	return 0;
+}
+
+/*
+ * Write what the part has from *skip on, and at most *left (0: nothing; all: no limit). *total
+ * rises by all that it has, which is counted only if the list does not show it.
+ */
+static int entry_part_write(struct entries_page *l, struct fw_stream s, size_t *skip, size_t *left, int64_t *total)
+{
+	struct greader *g = l->w.g;
+	bool all = !l->f.s.limit, show = (all || *left) && !l->full;
+	int64_t n = 0;
+	int rc = 0;
+
+	s.offset = *skip;
+	s.limit = all ? 0 : *left;
+	s.content = true;
+	l->part_n = 0;
+	if (show)
+		rc = fw_account_entries(g->r->store, &s, entries_page_add, l, &g->err);
+	if (rc < 0)
+		return rc;
+	if (show && !l->full && (l->part_n || !*skip) && (all || l->part_n < *left)) {
+		n = (int64_t)(*skip + l->part_n);
+	} else {
+		s.offset = s.limit = 0;
+		rc = fw_account_count(g->r->store, &s, &n, &g->err);
+	}
+	*total += n;
+	*skip -= FW_MIN(*skip, (size_t)n);
+	*left -= FW_MIN(*left, l->part_n);
+	return FW_MIN(rc, 0);
+}
+
+static enum MHD_Result entries_page_send(struct entries_page *l)
+{
+	struct greader *g = l->w.g;
+	size_t skip = l->f.s.offset, left = l->f.s.limit;
+	int64_t total = 0;
+	int rc = entry_parts_make(l);
+
+	if (l->f.nothing || l->f.changed_after_ms > fw_now_ms())
+		l->parts.n = 0;
+	fw_json_object(&g->p.j, NULL);
+	fw_json_array(&g->p.j, "entries");
+	for (size_t i = 0; i < l->parts.n && !rc; i++)
+		rc = entry_part_write(l, l->parts.at[i], &skip, &left, &total);
+	fw_json_end(&g->p.j);
+	fw_json_int(&g->p.j, "total", total);
+	fw_json_end(&g->p.j);
+	fw_buf_finish(&l->w.html);
+	if (rc == FW_EINVAL && l->f.s.search.p) /* with the place in the query */
+		return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "invalid search: %s", g->err.text);
+	return greader_json(g, rc);
+}
+
+/* The parameters feed_id and category_id. False: responded. */
+static bool entries_page_named(struct entries_page *l, enum MHD_Result *ok)
+{
+	const struct miniflux_category *c;
+
+	if (l->f.feed_id && !greader_feed_find(&l->w.l.feeds, l->f.feed_id)) {
+		*ok = greader_wrong(l->w.g, "feed_id", "a feed of the account");
+		return false;
+	}
+	if (l->f.feed_id)
+		l->f.s.feed_id = l->f.feed_id;
+	if (!l->f.category_id)
+		return true;
+	c = miniflux_category_find(&l->w.l, l->f.category_id);
+	if (!c) {
+		*ok = greader_wrong(l->w.g, "category_id", "a category of the account");
+		return false;
+	}
+	l->f.s.folder = c->folder;
+	l->f.s.folder_only = true;
+	return true;
+}
+
+/* The list's parameters; its path may have set feed_id or folder. */
+static enum MHD_Result entries_page(struct entries_page *l, int64_t feed_id, struct fw_str folder)
+{
+	const char *name, *expected;
+	enum MHD_Result ok = MHD_NO;
+
+	if (!miniflux_filter_read(&l->w.g->form, &l->f, &name, &expected))
+		return greader_wrong(l->w.g, name, expected);
+	l->f.s.account_id = l->w.g->account.id;
+	l->f.s.feed_id = feed_id;
+	l->f.s.folder = folder;
+	l->f.s.folder_only = folder.p != NULL;
+	return entries_page_named(l, &ok) ? entries_page_send(l) : ok;
+}
+
+enum MHD_Result miniflux_entry_list(struct greader *g)
+{
+	struct entries_page l = {.w = {.g = g}};
+	int rc = miniflux_lists_read(g, 0, false, &l.w.l);
+
+	return rc ? http_store_failed(g->r, rc, &g->err) : entries_page(&l, 0, FW_STR_NONE);
+}
+
+enum MHD_Result miniflux_feed_entries(struct greader *g)
+{
+	struct entries_page l = {.w = {.g = g}};
+	enum MHD_Result ok = MHD_NO;
+
+	return miniflux_feed_path(g, false, &l.w.l, &ok) ? entries_page(&l, g->r->id, FW_STR_NONE) : ok;
+}
+
+enum MHD_Result miniflux_category_entries(struct greader *g)
+{
+	struct entries_page l = {.w = {.g = g}};
+	enum MHD_Result ok = MHD_NO;
+	const struct miniflux_category *c = miniflux_category_path(g, false, &l.w.l, &ok);
+
+	return c ? entries_page(&l, 0, c->folder) : ok;
+}
+
+/* ---- one entry ------------------------------------------------------------------------------- */
+
+struct entry_looking {
+	struct entry_writer w;
+	int64_t feed_id;      /* only an entry of this feed; 0: any */
+	struct fw_str folder; /* only of a feed in it; absent: any */
+	bool write, content;  /* the entry; or its content alone */
+	bool found, starred;
+};
+
+static int entry_look(void *ctx, const struct fw_stream_entry *e)
+{
+	struct entry_looking *k = ctx;
+	const struct greader_feed *f = greader_feed_find(&k->w.l.feeds, e->entry->feed_id);
+
+	if ((k->feed_id && e->entry->feed_id != k->feed_id) || (k->folder.p && !(f && fw_str_eq(f->folder, k->folder))))
+		return 0;
+	k->found = true;
+	k->starred = e->starred;
+	if (k->content)
+		greader_html(k->w.g, e->entry, &k->w.html);
+	else if (k->write)
+		entry_json(&k->w, e);
+	return 0;
+}
+
+/* False: responded. */
+static bool entry_find(struct entry_looking *k, int64_t id, enum MHD_Result *ok)
+{
+	struct greader *g = k->w.g;
+	int rc = fw_account_entries_get(
+		g->r->store, g->account.id, &id, 1, k->write || k->content, entry_look, k, &g->err);
+
+	if (rc || !k->found)
+		*ok = rc ? http_store_failed(g->r, rc, &g->err) : miniflux_missing(g, "entry");
+	return !rc && k->found;
+}
+
+static enum MHD_Result entry_send(struct entry_looking *k, int64_t id)
+{
+	enum MHD_Result ok = MHD_NO;
+	bool good;
+
+	k->write = true;
+	good = entry_find(k, id, &ok);
+	fw_buf_finish(&k->w.html);
+	return good ? greader_json(k->w.g, 0) : ok;
+}
+
+enum MHD_Result miniflux_entry_get(struct greader *g)
+{
+	struct entry_looking k = {.w = {.g = g}};
+	int rc = miniflux_lists_read(g, 0, false, &k.w.l);
+
+	return rc ? http_store_failed(g->r, rc, &g->err) : entry_send(&k, g->r->id);
+}
+
+enum MHD_Result miniflux_feed_entry(struct greader *g)
+{
+	struct entry_looking k = {.w = {.g = g}, .feed_id = g->r->id};
+	enum MHD_Result ok = MHD_NO;
+
+	return miniflux_feed_path(g, false, &k.w.l, &ok) ? entry_send(&k, g->r->below_id) : ok;
+}
+
+enum MHD_Result miniflux_category_entry(struct greader *g)
+{
+	struct entry_looking k = {.w = {.g = g}};
+	enum MHD_Result ok = MHD_NO;
+	const struct miniflux_category *c = miniflux_category_path(g, false, &k.w.l, &ok);
+
+	if (!c)
+		return ok;
+	k.folder = c->folder;
+	return entry_send(&k, g->r->below_id);
+}
+
+/* The content that is stored: feedwheel fetches feeds, not the pages of entries. */
+enum MHD_Result miniflux_content(struct greader *g)
+{
+	struct entry_looking k = {.w = {.g = g}, .content = true};
+	enum MHD_Result ok = MHD_NO;
+
+	if (!entry_find(&k, g->r->id, &ok))
+		return ok;
+	fw_json_object(&g->p.j, NULL);
+	fw_json_str(&g->p.j, "content", k.w.html.len ? fw_buf_str(&k.w.html) : FW_STR(""));
+	fw_json_int(&g->p.j, "reading_time", entry_minutes(fw_buf_str(&k.w.html)));
+	fw_json_end(&g->p.j);
+	fw_buf_finish(&k.w.html);
+	return greader_json(g, 0);
+}
+
+enum MHD_Result miniflux_save(struct greader *g)
+{
+	struct entry_looking k = {.w = {.g = g}};
+	enum MHD_Result ok = MHD_NO;
+
+	if (!entry_find(&k, g->r->id, &ok))
+		return ok;
+	return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid",
+		"there is no other service to save to: star the entry (PUT .../star)");
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+enum MHD_Result miniflux_star(struct greader *g)
+{
+	static const int64_t STARRED[] = {FW_LABEL_STARRED};
+	struct entry_looking k = {.w = {.g = g}};
+	struct fw_entry_edit edit = {.read = -1, .add = STARRED, .remove = STARRED};
+	enum MHD_Result ok = MHD_NO;
+
+	if (!entry_find(&k, g->r->id, &ok))
+		return ok;
+	edit.add_n = !k.starred;
+	edit.remove_n = k.starred;
+	return miniflux_done(g, fw_account_edit(g->r->store, g->account.id, &g->r->id, 1, &edit, fw_now_ms(), &g->err));
+}
+
+static enum MHD_Result entries_invalid(struct greader *g, const char *words)
+{
+	return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", words);
+}
+
+static enum MHD_Result entries_set(struct greader *g, const json_t *o)
+{
+	const json_t *list = json_object_get(o, "entry_ids"), *one;
+	struct fw_str status = http_json_text(o, "status");
+	struct fw_entry_edit edit = {.read = fw_str_eq(status, FW_STR("read"))};
+	size_t n = json_array_size(list), i;
+	int64_t *ids = fw_arena_calloc(&g->p.arena, n + 1, sizeof(*ids));
+
+	if (!ids)
+		return http_store_failed(g->r, fw_no_memory(&g->err), &g->err);
+	if (!n || n > GREADER_IDS_MAX)
+		return entries_invalid(g, "entry_ids: must be 1 to 50000 numbers of entries");
+	json_array_foreach(list, i, one)
+	{
+		if (!json_is_integer(one))
+			return entries_invalid(g, "entry_ids: must be numbers of entries");
+		ids[i] = json_integer_value(one);
+	}
+	if (fw_str_eq(status, FW_STR("removed")))
+		return entries_invalid(g, "status: entries are not removed for one account (use read)");
+	if (!edit.read && !fw_str_eq(status, FW_STR("unread")))
+		return entries_invalid(g, "status: must be read or unread");
+	return miniflux_done(g, fw_account_edit(g->r->store, g->account.id, ids, n, &edit, fw_now_ms(), &g->err));
+}
+
+enum MHD_Result miniflux_entries_set(struct greader *g)
+{
+	enum MHD_Result ok = MHD_NO;
+	json_t *o = miniflux_body(g, &ok);
+
+	if (o)
+		ok = entries_set(g, o);
+	json_decref(o);
+	return ok;
+}
