@@ -32,8 +32,9 @@ BEGIN {
 	may["engine/out"] = workshops " engine engine/out"
 	may["engine/copy"] = workshops " engine engine/copy"
 	may["engine/ops"] = workshops " engine engine/ops engine/orders/runner.h"
-	may["http"] = "base api http"
-	may["cli"] = "base api cli http/serve.h"
+	may["picture"] = "base picture"
+	may["http"] = "base api picture http"
+	may["cli"] = "base api picture cli http/serve.h"
 	# libraries and system headers that only some files may include: a pattern of headers, a pattern of files
 	only["^argon2\\.h$"] = "^src/engine/accounts/"
 	only["^curl/"] = "^src/fetch/"
@@ -81,7 +82,7 @@ function wrong(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; bad++ }
 END {
 	n = split("base parse/charset parse/date parse/xml parse/html parse/feed parse sched fetch query store api" \
 		" engine engine/accounts engine/run engine/push engine/websub engine/orders engine/out" \
-		" engine/copy engine/ops http cli", order, " ")
+		" engine/copy engine/ops picture http cli", order, " ")
 	printf "%-14s", "room"
 	for (i = 1; i <= n; i++) { label = order[i]; sub(/.*\//, "", label); printf "%8s", label }
 	print ""

@@ -62,7 +62,7 @@ FW_MUST_CHECK int fw_account_login(
 
 enum fw_account_token_kind {
 	FW_ACCOUNT_TOKEN_CLIENT,  /* made by `user token`, or by a login of a client: no expiry */
-	FW_ACCOUNT_TOKEN_SESSION, /* of a browser */
+	FW_ACCOUNT_TOKEN_SESSION, /* of a browser: a use gives it its whole time again */
 	FW_ACCOUNT_TOKEN_FEVER,   /* its text is the Fever API's key, md5 of "name:secret" */
 };
 struct fw_account_token {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/timeline.h"
+#include "picture/timeline.h"
 #include "base/banned.h"
 
 #define BARS_MAX 50000      /* in one picture: a browser can still draw them */

@@ -623,6 +623,8 @@ enum MHD_Result http_auth_refuse(struct request *r)
 		return http_greader_refuse(r);
 	if (r->route->scope == SCOPE_BASIC)
 		return http_miniflux_refuse(r);
+	if (r->route->scope == SCOPE_WEB)
+		return http_web_refuse(r);
 	/* of two scopes the more usual one */
 	fw_token_scopes_show(r->route->scope == SCOPE_FEED && !r->token[0] ? FW_SCOPE_READ : auth_scopes(r), scope);
 	r->challenge = (size_t)r->verdict < FW_N(CHALLENGE) ? CHALLENGE[r->verdict] : NULL;
@@ -671,6 +673,8 @@ enum MHD_Result http_auth(struct request *r)
 		r->verdict = http_greader_may(r);
 	else if (r->route->scope == SCOPE_BASIC)
 		r->verdict = http_miniflux_may(r);
+	else if (r->route->scope == SCOPE_WEB)
+		r->verdict = http_web_may(r);
 	else
 		r->verdict = auth_check_request(r, auth_scopes(r));
 	/* a copy, because the snapshot may be freed before the body is complete */

@@ -49,6 +49,73 @@ int http_form_read(struct fw_arena *a, struct fw_str text, size_t more, struct h
 	return 0;
 }
 
+/* ---- multipart/form-data --------------------------------------------------------------------- */
+
+#define FORM_PARTS_MAX 100
+
+/* A parameter of a header: name="value" or name=value; absent: none. */
+static struct fw_str form_parameter(struct fw_str header, struct fw_str name)
+{
+	struct fw_str rest = header;
+
+	(void)fw_str_split(rest, ';', &rest);
+	while (rest.p) {
+		struct fw_str value, one = fw_str_trim(fw_str_split(rest, ';', &rest));
+
+		if (!fw_str_ieq(fw_str_split(one, '=', &value), name) || !value.p)
+			continue;
+		if (value.len > 1 && value.p[0] == '"' && value.p[value.len - 1] == '"')
+			value = fw_str_sub(value, 1, value.len - 1);
+		return value;
+	}
+	return FW_STR_NONE;
+}
+
+/* The name in the part's head; absent: none. */
+static struct fw_str form_part_name(struct fw_str head)
+{
+	while (head.p) {
+		struct fw_str value, line = fw_str_trim(fw_str_split(head, '\n', &head));
+
+		if (fw_str_ieq(fw_str_split(line, ':', &value), FW_STR("Content-Disposition")))
+			return form_parameter(value, FW_STR("name"));
+	}
+	return FW_STR_NONE;
+}
+
+int http_form_read_parts(struct fw_arena *a, struct fw_str type, struct fw_str text, size_t more, struct http_form *out)
+{
+	struct fw_str boundary = form_parameter(type, FW_STR("boundary")), between;
+	const char *at;
+
+	*out = (struct http_form){.cap = FORM_PARTS_MAX + more};
+	out->field = fw_arena_calloc(a, out->cap, sizeof(*out->field));
+	between.p = fw_arena_printf(a, "\r\n--%.*s", FW_STR_ARG(boundary));
+	if (!out->field || !between.p)
+		return FW_ENOMEM;
+	between.len = boundary.len + 4;
+	if (!boundary.len || !fw_str_starts(text, fw_str_sub(between, 2, between.len)))
+		return FW_EFORMAT;
+	text = fw_str_sub(text, between.len - 2, text.len);
+	while (!fw_str_starts(text, FW_STR("--"))) {
+		struct fw_str part, head;
+
+		at = fw_str_find(text, between);
+		if (!at || out->n == FORM_PARTS_MAX)
+			return FW_EFORMAT;
+		part = fw_str_sub(text, 0, (size_t)(at - text.p));
+		text = fw_str_sub(text, part.len + between.len, text.len);
+		at = fw_str_find(part, FW_STR("\r\n\r\n"));
+		if (!at)
+			return FW_EFORMAT;
+		head = fw_str_sub(part, 0, (size_t)(at - part.p));
+		http_form_add(out, form_part_name(head), fw_str_sub(part, head.len + 4, part.len));
+	}
+	return 0;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
 void http_form_add(struct http_form *f, struct fw_str name, struct fw_str value)
 {
 	if (f->n < f->cap)

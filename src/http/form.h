@@ -26,6 +26,13 @@ struct http_form {
  * arena. Errors: FW_ELIMIT more than FORM_FIELDS_MAX fields; FW_ENOMEM.
  */
 FW_MUST_CHECK int http_form_read(struct fw_arena *a, struct fw_str text, size_t more, struct http_form *out);
+/*
+ * The same for multipart/form-data (RFC 7578); type: the Content-Type, with the boundary. Values
+ * are parts of text.
+ * FW_EFORMAT: it has no boundary, or the text does not end with it.
+ */
+FW_MUST_CHECK int http_form_read_parts(
+	struct fw_arena *a, struct fw_str type, struct fw_str text, size_t more, struct http_form *out);
 /* Add a field, if there is room. */
 void http_form_add(struct http_form *f, struct fw_str name, struct fw_str value);
 /* The first value of this name; absent: none. */

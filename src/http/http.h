@@ -142,6 +142,7 @@ enum request_state {
  * SCOPE_LOGIN: a name and a password in the body. SCOPE_ACCOUNT: a token of an account, to what is
  * that account's. SCOPE_FEVER: the same by a Fever key; without one the response says so.
  * SCOPE_BASIC: the same by a token of an account, or its name and password (HTTP Basic).
+ * SCOPE_WEB: the same by a browser's session.
  */
 enum scope {
 	SCOPE_OPEN,
@@ -153,10 +154,12 @@ enum scope {
 	SCOPE_LOGIN,
 	SCOPE_ACCOUNT,
 	SCOPE_FEVER,
-	SCOPE_BASIC
+	SCOPE_BASIC,
+	SCOPE_WEB,
 };
 
 struct greader;
+struct web;
 
 struct route {
 	const char *method; /* GET serves HEAD too */
@@ -175,6 +178,8 @@ struct route {
 	bool pool;                /* it needs the store: a pool thread calls run, with r->store */
 	bool raw;                 /* the body stays compressed, because it is signed so; see http_body_unpack() */
 	enum MHD_Result (*greader)(struct greader *g); /* of http_greader() or http_miniflux() */
+	enum MHD_Result (*web)(struct web *w);         /* of http_web(): web.h */
+	bool web_admin;                                /* the account needs the right to see the operator's side */
 	bool repeat; /* with pool: run again after the store failed; always so for GET */
 };
 
@@ -493,6 +498,14 @@ enum MHD_Result http_miniflux_version(struct request *r);
 
 /* The scopes of readers: LOGIN, ACCOUNT, FEVER. They are authorized by http_greader_may(). */
 bool http_scope_is_reader(enum scope s);
+
+/* ---- web.c, web_static.c: the page ----------------------------------------------------------- */
+
+enum MHD_Result http_web(struct request *r);
+enum auth_verdict http_web_may(struct request *r);
+enum MHD_Result http_web_refuse(struct request *r);
+enum MHD_Result http_web_script(struct request *r);
+enum MHD_Result http_web_style(struct request *r);
 
 /* ---- entries_push.c -------------------------------------------------------------------------- */
 

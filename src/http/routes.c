@@ -6,6 +6,7 @@
 #include "http/fever.h"
 #include "http/greader.h"
 #include "http/miniflux.h"
+#include "http/web.h"
 #include "base/banned.h"
 
 #define PUSH_MAX ((size_t)1 << 20)
@@ -56,6 +57,17 @@
 #define MINIFLUX_PUT(name, handler, again) MINIFLUX_ROUTE("PUT", name, handler, FORM_MAX, again)
 #define MINIFLUX_POST(name, handler) MINIFLUX_ROUTE("POST", name, handler, FORM_MAX, false)
 #define MINIFLUX_DELETE(name, handler) MINIFLUX_ROUTE("DELETE", name, handler, 0, true)
+
+/* The page. Reading has no side effects; what changes something is a form. */
+#define WEB_GET(path, handler)                                                          \
+	{                                                                               \
+		"GET", path, http_web, .web = handler, .scope = SCOPE_WEB, .pool = true \
+	}
+#define WEB_POST(path, handler, again)                                                                          \
+	{                                                                                                       \
+		"POST", path, http_web, .web = handler, .body_max = FORM_MAX, .scope = SCOPE_WEB, .pool = true, \
+					.repeat = again                                                         \
+	}
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
@@ -173,6 +185,35 @@ static const struct route ROUTE[] = {
 	MINIFLUX_POST("import", miniflux_import),
 	{"GET", MINIFLUX "/healthcheck", http_miniflux_health, .scope = SCOPE_OPEN},
 	{"GET", MINIFLUX "/version", http_miniflux_version, .scope = SCOPE_OPEN},
+	WEB_GET("/", web_river),
+	WEB_GET("/entry", web_entry),
+	WEB_GET("/login", web_login_again),
+	{"POST", "/login", http_web, .web = web_login, .body_max = LOGIN_MAX, .scope = SCOPE_WEB, .pool = true},
+	WEB_POST("/logout", web_logout, false),
+	WEB_POST("/read", web_read, true),
+	WEB_POST("/star", web_star, false),
+	WEB_POST("/all", web_mark_all, true),
+	WEB_GET("/add", web_add),
+	WEB_POST("/preview", web_preview, false),
+	WEB_POST("/subscribe", web_subscribe, false),
+	WEB_GET("/feeds", web_feeds),
+	WEB_POST("/subscription", web_subscription, true),
+	WEB_POST("/unsubscribe", web_unsubscribe, false),
+	WEB_POST("/folder", web_folder, false),
+	WEB_POST("/instead", web_instead, false),
+	{"POST", "/poll", http_web, .web = web_poll, .body_max = LOGIN_MAX, .scope = SCOPE_WEB, .web_admin = true,
+		.pool = true},
+	WEB_GET("/account", web_account),
+	WEB_POST("/password", web_password, false),
+	WEB_POST("/revoke", web_revoke, false),
+	WEB_POST("/token", web_token, false),
+	WEB_GET("/export", web_export),
+	WEB_POST("/import", web_import, false),
+	{"GET", "/runs", http_web, .web = web_runs, .scope = SCOPE_WEB, .web_admin = true, .pool = true},
+	{"GET", "/picture", http_web, .web = web_picture, .scope = SCOPE_WEB, .web_admin = true, .pool = true},
+	{"GET", "/orders", http_web, .web = web_orders, .scope = SCOPE_WEB, .web_admin = true, .pool = true},
+	{"GET", "/reader.js", http_web_script, .scope = SCOPE_WEB},
+	{"GET", "/reader.css", http_web_style, .scope = SCOPE_WEB},
 	{"GET", "/v1/stream", http_stream, "since feed folder types", .scope = SCOPE_READ},
 	{"GET", "/v1/timings", http_timings, "status cursor limit", .scope = SCOPE_READ, .pool = true},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},

@@ -305,8 +305,11 @@ static int account_token_used(struct sql *s, void *ctx, struct fw_err *err)
 	int rc = sql_exec(s, "UPDATE accounts SET used_ms = ?2 WHERE id = ?1",
 		SQL_V(SQL_INT(w->t->account_id), SQL_INT(w->now_ms)), err);
 
+	/* until_ms first: MariaDB would use the new used_ms. Those that never expire have none */
 	return rc ? rc :
-		    sql_exec(s, "UPDATE account_tokens SET used_ms = ?2 WHERE token_hash = ?1",
+		    sql_exec(s,
+			    "UPDATE account_tokens SET until_ms = until_ms + ?2 - (CASE WHEN used_ms > 0 THEN used_ms"
+			    " ELSE created_ms END), used_ms = ?2 WHERE token_hash = ?1",
 			    SQL_V(SQL_KEY(w->t->hash), SQL_INT(w->now_ms)), err);
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "cli/timeline.h"
+#include "picture/timeline.h"
 #include "../../suite.h"
 
 #define RUN INT64_C(1795262400000)

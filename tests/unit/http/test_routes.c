@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "http/greader.h"
 #include "http/http.h"
 #include "../../suite.h"
 
@@ -44,7 +45,6 @@ START_TEST(numbers)
 		"/v1/feeds/1/2",
 		"v1/feeds/1",
 		"",
-		"/",
 	};
 	char allow[HTTP_ALLOW_MAX];
 	int64_t id;
@@ -87,6 +87,12 @@ static bool is_greader(const struct route *r)
 static bool is_fever(const struct route *r)
 {
 	return r->scope == SCOPE_FEVER;
+}
+
+/* The page's, which no document describes. */
+static bool is_of_the_page(const struct route *r)
+{
+	return r->scope == SCOPE_WEB;
 }
 
 /* Readers find theirs below three paths, and nothing else is there. */
@@ -181,7 +187,7 @@ START_TEST(feeds)
 {
 	static const char *const GOOD[] = {"/feeds/x", "/feeds/News.atom", "/feeds/News/Tech.atom",
 		"/feeds/folder/a b.rss", "/feeds/title:CVE OR \"remote code\".atom", "/feeds/{feed}"};
-	static const char *const BAD[] = {"/feeds", "/feeds/", "/feedsx", "/t/", "/t/x", "/t/x/feeds", "/t/x/feeds/",
+	static const char *const BAD[] = {"/feeds/", "/feedsx", "/t/", "/t/x", "/t/x/feeds", "/t/x/feeds/",
 		"/t//feeds/x", "/t/a b/feeds/x", "/t/x/y/feeds/x", "/t/x/v1/entries",
 		"/t/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx/feeds/x"};
 	char allow[HTTP_ALLOW_MAX];
@@ -230,6 +236,7 @@ START_TEST(table)
 
 	for (size_t i = 0; i < n; i++) {
 		bool id_in = strstr(r[i].path, "{id}") != NULL, token = strstr(r[i].path, "{token}") != NULL;
+		bool page = is_of_the_page(&r[i]);
 		bool reader = r[i].scope == SCOPE_ACCOUNT || r[i].scope == SCOPE_FEVER || r[i].scope == SCOPE_BASIC;
 
 		path_of(&r[i], path, sizeof(path));
@@ -248,9 +255,14 @@ START_TEST(table)
 		ck_assert((r[i].scope == SCOPE_ACCOUNT || r[i].scope == SCOPE_FEVER) == (r[i].run == http_greader));
 		ck_assert((r[i].scope == SCOPE_BASIC) == (r[i].run == http_miniflux));
 		ck_assert(reader == (r[i].greader != NULL));
-		/* a page of another site cannot send it (accounts: http_account_is_foreign()) */
+		ck_assert((r[i].run == http_web) == (r[i].web != NULL));
+		ck_assert(page == (r[i].run == http_web || r[i].run == http_web_script || r[i].run == http_web_style));
+		/* whose forms have a secret: what changes something has a body */
+		ck_assert(!page || (r[i].body_max != 0) == (strcmp(r[i].method, "POST") == 0));
+		/* no page of another site can send it: http_account_is_foreign(), http_web_may() */
 		ck_assert((r[i].body == BODY_ANY) ==
-			(r[i].body_max == 0 || r[i].scope == SCOPE_PATH || r[i].scope == SCOPE_LOGIN || reader));
+			(r[i].body_max == 0 || r[i].scope == SCOPE_PATH || r[i].scope == SCOPE_LOGIN || reader ||
+				page));
 	}
 }
 END_TEST
@@ -295,7 +307,7 @@ START_TEST(described)
 	json_t *doc = json_loads(http_openapi_text, JSON_REJECT_DUPLICATES, &je),
 	       *paths = json_object_get(doc, "paths"), *path;
 	const struct route *r;
-	size_t n, operations = 0, readers = 0;
+	size_t n, operations = 0, outside = 0;
 	const char *name;
 
 	ck_assert_msg(doc != NULL, "line %d: %s", je.line, je.text);
@@ -305,9 +317,10 @@ START_TEST(described)
 		struct fw_buf query = FW_BUF_INIT(0);
 		bool id;
 
-		if (is_greader(&r[i]) || is_fever(&r[i]) || is_miniflux(&r[i])) { /* readers_described */
+		if (is_greader(&r[i]) || is_fever(&r[i]) || is_miniflux(&r[i]) || is_of_the_page(&r[i])) {
+			/* readers_described, but for the page */
 			ck_assert(op == NULL);
-			readers++;
+			outside++;
 			continue;
 		}
 
@@ -322,7 +335,7 @@ START_TEST(described)
 		fw_buf_finish(&query);
 	}
 	json_object_foreach(paths, name, path) operations += json_object_size(path);
-	ck_assert_uint_eq(operations + readers, n);
+	ck_assert_uint_eq(operations + outside, n);
 	json_decref(doc);
 }
 END_TEST

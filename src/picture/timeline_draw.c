@@ -15,7 +15,7 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "base/xml.h"
-#include "cli/timeline.h"
+#include "picture/timeline.h"
 #include "base/banned.h"
 
 #define WIDTH 1600

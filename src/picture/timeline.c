@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/url.h"
-#include "cli/timeline.h"
+#include "picture/timeline.h"
 #include "base/banned.h"
 
 #define IDLE_PRINTED 3  /* reasons printed at most */

@@ -5,8 +5,8 @@
  * timeline_html() draw the picture. timeline.c computes, timeline_draw.c draws. All times are in us
  * since the start of the picture. One thread.
  */
-#ifndef FW_CLI_TIMELINE_H
-#define FW_CLI_TIMELINE_H
+#ifndef FW_PICTURE_TIMELINE_H
+#define FW_PICTURE_TIMELINE_H
 
 #include "base/arena.h"
 #include "base/buf.h"

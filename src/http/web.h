@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The page: a reader of an account's entries in a browser, at "/". What its files share.
+ *
+ * Every route but the style and the script has one entrance, http_web(). It finds whose session the
+ * request's cookie names, reads the parameters of query and body, and checks that a POST comes from
+ * a page of ours; then it calls the route's handler. A handler sees the store through the functions
+ * of api/account.h, with the id of that account: so it reaches nothing of others. What only the
+ * operator may see has .web_admin in its row.
+ *
+ * All HTML is written by web_put(), which escapes. The only HTML that it does not escape is the
+ * content of an entry, which is sanitised (docs/html.md) and which web_content_add() rewrites. The
+ * policy that each response carries (CSP) allows no script and no style in the HTML.
+ *
+ * Paths are one level deep and all links relative, so the page works below any path of a proxy.
+ */
+#ifndef FW_HTTP_WEB_H
+#define FW_HTTP_WEB_H
+
+#include "api/account.h"
+#include "api/view.h"
+#include "http/form.h"
+#include "http/http.h"
+
+#define WEB_CSRF_BYTES 16
+#define WEB_PAGE 50 /* entries of one page */
+#define WEB_TEXT_MAX 8192
+
+/* Which entries are shown: the query of "/". */
+enum web_kind { WEB_UNREAD, WEB_ALL, WEB_STARRED };
+struct web_view {
+	enum web_kind kind;
+	int64_t feed_id;      /* 0: all */
+	struct fw_str folder; /* absent: all; "": feeds in none */
+	struct fw_str search; /* absent: none */
+	bool oldest_first;
+	int64_t from_id; /* the last entry of the page before; 0: the first page */
+};
+
+/* A subscription, as the column and the river name it. */
+struct web_feed {
+	int64_t id, unread_n;
+	struct fw_str title, folder;
+	bool failing;
+};
+
+struct web {
+	struct request *r;
+	struct fw_account account;
+	struct fw_str session; /* the token's text; absent: no session */
+	struct fw_str session_name;
+	char csrf[2 * WEB_CSRF_BYTES + 1];
+	struct http_form form; /* of the query and the body */
+	struct fw_arena arena;
+	struct fw_buf out;
+	struct web_view view;
+	struct {
+		struct web_feed *feed; /* by id */
+		size_t n, cap;
+		int64_t unread_n, failing_n;
+		bool read;
+	} feeds;
+	int64_t now_ms;
+	struct fw_err err;
+};
+
+/* ---- web.c: parameters and responses --------------------------------------------------------- */
+
+/* Is this a page without a frame, for the script (part=1)? */
+bool web_is_part(const struct web *w);
+/* A number above 0; absent, or none: 0. */
+int64_t web_number(const struct web *w, const char *name);
+/*
+ * Text for the store: UTF-8 without control characters, of at most max bytes, trimmed. False: it is
+ * not.
+ */
+FW_MUST_CHECK bool web_text(struct web *w, const char *name, size_t max, struct fw_str *out);
+FW_MUST_CHECK bool web_text_fits(struct fw_str s, size_t max);
+/* Send w->out. */
+enum MHD_Result web_send(struct web *w, unsigned status);
+enum MHD_Result web_send_as(struct web *w, unsigned status, const char *type);
+/* 303 to a place of ours: the parameter next if it is one, else to. */
+enum MHD_Result web_go(struct web *w, const char *to);
+enum MHD_Result web_go_view(struct web *w, const struct web_view *v);
+/* An error in words: a page, or one line for the script. */
+FW_PRINTF(3, 4) enum MHD_Result web_fail(struct web *w, unsigned status, const char *fmt, ...);
+enum MHD_Result web_store_failed(struct web *w, int rc);
+/* Is this an address of ours to return to: "", "?..." or "name?..."? */
+bool web_next_fits(struct fw_str next);
+
+/* ---- web_html.c ------------------------------------------------------------------------------ */
+
+/*
+ * Append HTML. In the format %t is an fw_str and %s a C string, both escaped; %q an fw_str escaped
+ * for a URL's query; %d an int64_t; %% a percent sign.
+ */
+void web_put(struct web *w, const char *format, ...);
+/* The part of a page before its content, and after it. title: of the document. */
+void web_frame_begin(struct web *w, struct fw_str title);
+void web_frame_end(struct web *w);
+/* The same without column: login, errors. */
+void web_plain_begin(struct web *w, const char *title);
+void web_plain_end(struct web *w);
+/* The bar of a page other than the river; "</div>" ends what follows. */
+void web_bar_put(struct web *w, const char *title);
+/* The hidden fields of each form. next: where to return to; NULL: the view. */
+void web_form_fields(struct web *w, const char *next);
+/* "?..." of a view: its parameters. */
+void web_view_put(struct web *w, const struct web_view *v);
+/* "now", "5 min", "3 h", "12 Nov" ... with the time for the script. */
+void web_time_put(struct web *w, int64_t at_ms);
+
+/* ---- web_session.c --------------------------------------------------------------------------- */
+
+/* Set w->account and w->session. False: responded. */
+FW_MUST_CHECK bool web_authorize(struct web *w, enum MHD_Result *ok);
+/* The login's page. */
+enum MHD_Result web_login_page(struct web *w, unsigned status, const char *words);
+enum MHD_Result web_login(struct web *w);
+enum MHD_Result web_login_again(struct web *w);
+enum MHD_Result web_logout(struct web *w);
+enum MHD_Result web_password(struct web *w);
+
+/* ---- web_river.c, web_column.c, web_entry.c -------------------------------------------------- */
+
+enum MHD_Result web_river(struct web *w);
+/* The column of folders and feeds. Errors: those of the store. */
+FW_MUST_CHECK int web_column_put(struct web *w);
+/* Set w->feeds, unless that was done: all, or feed_id alone, if it is subscribed. */
+FW_MUST_CHECK int web_feeds_read(struct web *w, int64_t feed_id);
+/* NULL: it is not subscribed. */
+const struct web_feed *web_feed_find(const struct web *w, int64_t id);
+/* Is a feed in the folder `of` shown with this one? With those below it; "" has only its own. */
+bool web_folder_has(struct fw_str folder, struct fw_str of);
+enum MHD_Result web_entry(struct web *w);
+/* Append an entry's content and what belongs to it. */
+void web_content_add(struct web *w, const struct fw_stream_entry *e);
+/*
+ * Append sanitised HTML, with the changes that a page needs. extra: the entry's; heading: the level
+ * of its highest heading.
+ */
+void web_content_rewrite(struct fw_buf *out, struct fw_str html, struct fw_str extra, int heading);
+/* Append the beginning of its text, of max bytes, as HTML without tags. */
+void web_content_text(struct fw_buf *out, struct fw_str html, size_t max);
+
+/* ---- web_state.c ----------------------------------------------------------------------------- */
+
+enum MHD_Result web_read(struct web *w);
+enum MHD_Result web_star(struct web *w);
+enum MHD_Result web_mark_all(struct web *w);
+
+/* ---- web_feeds.c, web_add.c: subscriptions --------------------------------------------------- */
+
+enum MHD_Result web_feeds(struct web *w);
+enum MHD_Result web_subscription(struct web *w);
+enum MHD_Result web_unsubscribe(struct web *w);
+enum MHD_Result web_folder(struct web *w);
+enum MHD_Result web_instead(struct web *w);
+enum MHD_Result web_poll(struct web *w);
+enum MHD_Result web_add(struct web *w);
+enum MHD_Result web_preview(struct web *w);
+enum MHD_Result web_subscribe(struct web *w);
+/* The names of folders, for fields with list=folders. */
+void web_folders_put(struct web *w);
+/* The parameters title and folder. False: responded. */
+FW_MUST_CHECK bool web_title_and_folder(struct web *w, struct fw_subscription *set, enum MHD_Result *ok);
+
+/* ---- web_account.c, web_admin.c -------------------------------------------------------------- */
+
+enum MHD_Result web_account(struct web *w);
+enum MHD_Result web_export(struct web *w);
+enum MHD_Result web_import(struct web *w);
+enum MHD_Result web_revoke(struct web *w);
+enum MHD_Result web_token(struct web *w);
+enum MHD_Result web_runs(struct web *w);
+enum MHD_Result web_picture(struct web *w);
+enum MHD_Result web_orders(struct web *w);
+
+/* ---- web_static.c ---------------------------------------------------------------------------- */
+
+extern const char web_script_text[], web_style_text[];
+enum MHD_Result http_web_script(struct request *r);
+enum MHD_Result http_web_style(struct request *r);
+/* The hash in their addresses. */
+uint64_t web_static_hash(const char *text);
+
+#endif

@@ -1,0 +1,711 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""The page: a reader in Chromium, by its keys; what its routes refuse; contents that attack it."""
+import base64
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import urllib.parse
+
+from chromium import browser
+from growing import CONF
+from harness import BUILD, ROOT, Skip, case, equal, holds, run, wait_for
+from http_server import http_server
+from page_client import PASSWORD, Visitor, user_add
+from page_site import FEEDS, Site
+
+ENTRIES = sum(len(f[2]) for f in FEEDS.values())
+
+
+def greader_auth(d):
+    form = urllib.parse.urlencode({"Email": "alice", "Passwd": PASSWORD})
+    return re.search("Auth=(.*)", d.request("POST", "/accounts/ClientLogin", form)[2])[1]
+
+
+def greader(d, path, body):
+    """Prepare an account through the Google Reader API."""
+    return d.request("POST", "/reader/api/0/" + path, body, {"Authorization": "GoogleLogin auth=" + greader_auth(d)})
+
+
+@contextlib.contextmanager
+def reading(base, extra=None, conf=""):
+    """A server with an account that subscribes the site's feeds, all visited."""
+    site = Site(extra)
+    try:
+        with http_server(base, conf=CONF + "auth_failures_max = 0\nallow_networks = 127.0.0.0/8\n" + conf) as d:
+            user_add(d)
+            greader(d, "subscription/import", site.opml().encode())
+            d.feedwheel.run_once()
+            d.site = site
+            yield d
+    finally:
+        site.stop()
+
+
+def log_in(b, d, path="/"):
+    b.open("http://127.0.0.1:%d%s" % (d.port, path))
+    b.there("[name=name]")
+    b.fill("[name=name]", "alice")
+    b.fill("[name=password]", PASSWORD)
+    b.key("Enter")
+    b.there("#column")
+
+
+def rows(b, more=""):
+    return b.js("document.querySelectorAll('#river .row%s').length" % more)
+
+
+def picture(b, name):
+    folder = os.path.join(BUILD, "pictures")
+    os.makedirs(folder, exist_ok=True)
+    b.picture(os.path.join(folder, name + ".png"))
+
+
+
+VIEWS = [(width, height, phone, dark) for width, height, phone in ((1280, 800, False), (390, 844, True))
+         for dark in (False, True)]
+
+
+def pictures(b, name):
+    """The page in both widths and both colours, for people to look at; the last is that of a desktop, light."""
+    for width, height, phone, dark in VIEWS[::-1]:
+        b.size(width, height, dark, phone)
+        picture(b, "%s-%d-%s" % (name, width, "dark" if dark else "light"))
+
+
+def title(b):
+    """The current entry's."""
+    return b.js("document.querySelector('.row.current .title')?.textContent")
+
+
+def has(b, classes):
+    return b.js("!!document.querySelector('.row.current%s')" % classes)
+
+
+def states(d):
+    """Unread, starred of alice, by the program's own list."""
+    rows = greader_ids(d, "user/-/state/com.google/reading-list", "&xt=user/-/state/com.google/read")
+    return rows, greader_ids(d, "user/-/state/com.google/starred")
+
+
+def greader_ids(d, stream, more=""):
+    auth = d.__dict__.setdefault("auth", None) or greader_auth(d)
+    d.auth = auth
+    r = d.request("GET", "/reader/api/0/stream/items/ids?n=20000&s=%s%s" % (stream, more),
+                  headers={"Authorization": "GoogleLogin auth=" + auth})[2]
+    return [int(i["id"]) for i in r["itemRefs"]]
+
+
+@case("keys: next, previous, open, close, read, star, original, columns, help; the store holds it", needs="server")
+def keys(base):
+    with reading(base) as d, browser(base) as b:
+        log_in(b, d)
+        equal(rows(b, ".unread"), ENTRIES)
+        pictures(b, "river")
+        b.key("j")
+        b.there(".open .content")
+        pictures(b, "entry")
+        first = title(b)
+        holds(not has(b, ".unread"), "an open entry is read")
+        b.key("j")
+        b.there(".open .content")
+        second = title(b)
+        holds(second != first and rows(b, ".open") == 1, "the next one is open, and it alone")
+        b.key("k")
+        b.wait("document.querySelector('.row.current .title').textContent === %s" % json.dumps(first))
+        b.key("o")
+        equal(rows(b, ".open"), 0)
+        b.keys("nn")
+        equal((rows(b, ".open"), rows(b, ".unread")), (0, ENTRIES - 2), "n opens nothing and reads nothing")
+        b.key("p")
+        equal(title(b), second)
+        b.key("m")
+        holds(has(b, ".unread"), "m makes it unread")
+        b.keys("ms")
+        holds(has(b, ":not(.unread) .star[aria-pressed=true]"), "m and s")
+        b.key("n")
+        third = title(b)
+        b.key("Enter")
+        b.there(".open .content")
+        equal(title(b), third)
+        b.key("s")
+        b.wait("[...document.querySelectorAll('.open .star')].every(s => s.getAttribute('aria-pressed') === 'true')")
+        b.key("s")
+        b.click(".open .keep")
+        holds(has(b, ".unread.open"), "keep unread")
+        b.key("Escape")
+        equal(rows(b, ".open"), 0)
+        wait_for("the changes to be stored", lambda: [len(x) for x in states(d)] == [ENTRIES - 2, 1])
+        b.key("?")
+        b.there("dialog[open]")
+        pictures(b, "keys")
+        b.key("Escape")
+        b.wait("!document.querySelector('dialog[open]')")
+        b.key("u")
+        b.wait("!document.querySelector('#column').offsetParent")
+        b.key("u")
+        b.wait("!!document.querySelector('#column').offsetParent")
+        b.key("/")
+        b.wait("document.activeElement.type === 'search'")
+        b.call("Input.insertText", text="lichens")
+        b.key("Enter")
+        b.wait("document.querySelectorAll('.row').length === 1")
+        equal(b.js("document.querySelector('.row .title').textContent"), "What lichens know about air")
+        b.keys("gs")
+        b.wait("document.querySelector('h1').textContent === 'Starred'")
+        equal(rows(b), 1)
+        b.keys("ga")
+        b.wait("document.querySelectorAll('.row').length === %d" % ENTRIES)
+        b.keys("gu")
+        b.wait("document.querySelectorAll('.row').length === %d" % (ENTRIES - 2))
+        b.key("J")
+        b.wait("document.querySelector('h1').textContent === 'Languages'")
+        b.key("J")
+        b.wait("document.querySelector('h1').textContent !== 'Languages'")
+        b.key("K")
+        b.wait("document.querySelector('h1').textContent === 'Languages'")
+        b.keys("gf")
+        b.there(".cards li")
+        equal(b.console(), [])
+
+
+@case("the picture of README.md is drawn", needs="server")
+def readme(base):
+    with reading(base) as d, browser(base) as b:
+        log_in(b, d)
+        b.js("for (const s of [...document.querySelectorAll('#column summary')]) s.click()")
+        b.size(1280, 760)
+        b.js("[...document.querySelectorAll('.row .title')].find(t => t.textContent.includes('two pages')).focus()")
+        b.keys("so")
+        b.there(".row.open .content h3")
+        b.js("scrollTo(0, document.querySelector('.row.open').offsetTop - 270)")
+        picture(b, "readme")
+        data = b.call("Page.captureScreenshot", format="webp", quality=80)["data"]
+        holds(10000 < len(data) < 200000, "the size of the picture: %d" % len(data))
+        with open(os.path.join(BUILD, "pictures", "readme.webp"), "wb") as f:
+            f.write(base64.b64decode(data))
+
+
+@case("mark all asks, leaves what came later unread, and a click on a row does what keys do", needs="server")
+def mark_all(base):
+    with reading(base) as d, browser(base) as b:
+        log_in(b, d)
+        b.js("document.querySelector('.row .line').click()")
+        b.there(".open .content")
+        b.click(".rows .row:nth-child(3) .line .star")
+        wait_for("read and star", lambda: [len(x) for x in states(d)] == [ENTRIES - 1, 1])
+        d.feedwheel.run("push", "--content-type", "application/x-ndjson", d.site.url + "/notes.xml", "-",
+                        stdin=json.dumps({"id": "late", "title": "late", "content_text": "x"}))
+        b.key("A")
+        b.there("dialog[open] .main")
+        b.key("Escape")
+        b.wait("!document.querySelector('dialog[open]')")
+        equal(len(states(d)[0]), ENTRIES)
+        b.key("A")
+        b.there("dialog[open] .main")
+        b.key("Enter")
+        b.wait("document.querySelectorAll('.row').length === 1")
+        equal(b.js("document.querySelector('.row .title').textContent"), "late")
+        equal([len(x) for x in states(d)], [1, 1])
+        b.key("j")
+        b.there(".row.open")
+        b.click("[data-key=u]") # at once: the next page knows that it is read
+        b.wait("document.querySelector('.empty')?.textContent.includes('All is read')")
+        d.feedwheel.run("push", "--content-type", "application/x-ndjson", d.site.url + "/notes.xml", "-",
+                        stdin=json.dumps({"id": "later", "title": "later", "content_text": "x"}))
+        b.key("r")
+        b.there(".row")
+        b.key("j") # the page is left at once: what is not sent yet is sent then
+        b.there(".row.open")
+        b.js("location.href = './feeds'")
+        wait_for("the last one to be read", lambda: states(d)[0] == [])
+
+
+@case("what the server did not get is sent again when it is back", needs="server")
+def outage(base):
+    with reading(base) as d, browser(base) as b:
+        log_in(b, d)
+        b.key("n")
+        d.stop()
+        b.keys("ms")
+        b.wait("document.querySelector('#status').textContent === '2 changes wait for the server'")
+        b.key("j") # its content cannot be loaded
+        b.there(".open .trouble")
+        d.start()
+        wait_for("the changes to be stored", lambda: [len(x) for x in states(d)] == [ENTRIES - 2, 1])
+        b.wait("document.querySelector('#status').textContent === ''")
+        b.keys("oo")
+        b.there(".open .content")
+
+
+@case("a feed is added by a site's address with a preview, renamed, moved, and left; OPML in and out; the health "
+      "of failing feeds", needs="server")
+def feeds(base):
+    pages = {"/bad.xml": (200, "text/html", "<!doctype html><title>x</title>"), "/more": (
+        200, "text/html", "<!doctype html><link rel=alternate type=application/rss+xml href=/radio.xml>"
+        "<link rel=alternate type=application/rss+xml title=Second href=/notes.xml>")}
+    with contextlib.ExitStack() as stack:
+        site = Site(pages)
+        stack.callback(site.stop)
+        d = stack.enter_context(http_server(base, conf=CONF + "serve_discovery = yes\nallow_networks = 127.0.0.0/8\n"))
+        user_add(d, "alice", "--admin")
+        b = stack.enter_context(browser(base))
+        log_in(b, d)
+        holds("no feeds yet" in b.js("document.body.textContent"), "a word for an empty account")
+        b.click(".empty a")
+        b.fill("[name=url]", site.url)
+        b.key("Enter")
+        b.there(".cards li")
+        equal(b.js("document.querySelector('.sheet h2').textContent"), "Field Notes")
+        pictures(b, "preview")
+        b.fill("[name=title]", "Notes")
+        b.fill("[name=folder]", "Science/Field")
+        b.key("Enter")
+        b.wait("document.querySelectorAll('.row').length === %d" % len(FEEDS["notes"][2]))
+        equal(b.js("document.querySelector('h1').textContent"), "Notes")
+        b.open("http://127.0.0.1:%d/add?url=%s/more" % (d.port, site.url))
+        b.click(".with-button button")
+        b.there(".cards button[name=url]")
+        equal(b.js("document.querySelector('.sheet h2').textContent"), "Slow Radio")
+        b.click(".cards button[name=url]")
+        b.wait("document.querySelector('.sheet h2').textContent === 'Field Notes'")
+        b.open("http://127.0.0.1:%d/add?url=%s/nothing" % (d.port, site.url))
+        b.click(".with-button button")
+        b.there("[role=alert]")
+        # OPML from a file
+        opml = os.path.join(base, "in.opml")
+        with open(opml, "w", encoding="utf-8") as f:
+            f.write(site.opml().replace("</body>", '<outline type="rss" text="Bad" xmlUrl="%s/bad.xml"/><outline '
+                                        'type="rss" text="Gone" xmlUrl="%s/gone.xml"/><outline type="rss" text="More" '
+                                        'xmlUrl="%s/more"/></body>' % (site.url, site.url, site.url)))
+        b.open("http://127.0.0.1:%d/account" % d.port)
+        pictures(b, "account")
+        node = b.call("DOM.querySelector", nodeId=b.call("DOM.getDocument")["root"]["nodeId"],
+                      selector="[type=file]")["nodeId"]
+        b.call("DOM.setFileInputFiles", nodeId=node, files=[opml])
+        b.click("[action=import] button")
+        b.wait("document.querySelectorAll('.cards > li').length === %d" % (len(FEEDS) + 3))
+        d.feedwheel.run_once()
+        visitor = Visitor(d).log_in()
+        out = visitor.request("GET", "/export")[1]
+        equal(out.count("xmlUrl="), len(FEEDS) + 3)
+        holds('text="Software"' in out and "Notes" in out, out)
+        b.open("http://127.0.0.1:%d/feeds?failing=1" % d.port)
+        b.wait("document.querySelectorAll('.cards > li').length === 3")
+        pictures(b, "failing")
+        text = b.js("document.querySelector('.cards').textContent")
+        for words in ("HTTP 404", "There is no feed at this address any more", "What is at this address is no feed",
+                      "The page there names a feed"):
+            holds(words in text, "%s in %s" % (words, text))
+        b.click("[action=instead] button")
+        b.wait("document.querySelectorAll('.cards > li').length === %d" % (len(FEEDS) + 2))
+        b.fill("[action=feeds] [name=q]", "gone")
+        b.key("Enter")
+        b.wait("document.querySelectorAll('.cards > li').length === 1")
+        b.click(".cards summary")
+        b.click("[action=poll] [value=pause]")
+        wait_for("it is paused", lambda: any(
+            f["status"] == "paused" for f in d.feedwheel.json("list", "--status", "paused")))
+        b.open("http://127.0.0.1:%d/feeds?q=gone" % d.port)
+        b.click(".cards summary")
+        b.fill(".cards [name=folder]", "Lost")
+        b.click(".cards .main")
+        b.wait("location.search === ''")
+        b.open("http://127.0.0.1:%d/feeds?folder=Lost" % d.port)
+        b.wait("document.querySelectorAll('.cards > li').length === 1")
+        b.fill("[name=to]", "Found")
+        b.key("Enter")
+        b.wait("[...document.querySelectorAll('#column .name')].some(n => n.textContent === 'Found')")
+        b.open("http://127.0.0.1:%d/feeds?q=gone" % d.port)
+        b.click(".cards summary")
+        b.click("[action=unsubscribe] button")
+        b.there("dialog[open] .main")
+        b.key("Enter")
+        b.wait("document.querySelectorAll('.cards > li').length === %d" % (len(FEEDS) + 1))
+        b.open("http://127.0.0.1:%d/runs" % d.port)
+        b.wait("(i => i.complete && i.naturalWidth > 100)(document.querySelector('.picture'))")
+        pictures(b, "runs")
+        d.feedwheel.run("order", "add", "moon", "title:moon", "--tag", "moon")
+        b.open("http://127.0.0.1:%d/orders" % d.port)
+        b.wait("document.querySelector('.cards').textContent.includes('title:moon')")
+        equal(b.console(), [])
+
+
+@case("the password is changed, others are logged out; a session ends; wrong passwords are limited", needs="server")
+def password(base):
+    with http_server(base, conf="auth_failures_max = 3\nauth_failures_ms = 1h\n") as d:
+        user_add(d)
+        ours, other = Visitor(d).log_in(), Visitor(d).log_in()
+        equal([ours.post("/password", old=PASSWORD, new="new secret", again=again)[0].status
+               for again in ("newer secret", "new secret")], [400, 303])
+        equal((ours.request("GET", "/feeds")[0].status, other.request("GET", "/feeds")[0].status), (200, 401))
+        other.log_in(password="new secret")
+        names = re.findall('name="name" value="(browser-[0-9a-f]+)"', ours.request("GET", "/account")[1])
+        equal(len(names), 2)
+        equal([ours.post("/revoke", name=n)[0].status for n in names if n not in ours.cookie], [303])
+        equal(other.request("GET", "/feeds")[0].status, 401)
+        r, text = ours.post("/token", name="phone")
+        equal((r.status, bool(re.search("<b>[A-Za-z0-9]{43}</b>", text))), (200, True))
+        r = ours.post("/logout")[0]
+        holds(r.status == 303 and "Max-Age=0" in r.headers["Set-Cookie"], str(r.headers))
+        equal(ours.request("GET", "/feeds")[0].status, 401, "the cookie after the end of its session")
+        wrong = [other.request("POST", "/login", {"name": "alice", "password": "x%d" % i})[0].status for i in range(4)]
+        equal(wrong, [401, 401, 401, 429])
+        equal(other.request("POST", "/login", {"name": "alice", "password": "new secret"})[0].status, 429)
+
+
+@case("without script: log in, older entries, an entry of its own, stars and reading by forms", needs="server")
+def no_script(base):
+    with reading(base) as d, browser(base) as b:
+        d.feedwheel.run("push", "--content-type", "application/x-ndjson", d.site.url + "/notes.xml", "-",
+                        stdin="".join(json.dumps({"id": str(i), "title": "n%d" % i, "content_text": "x"}) + "\n"
+                                      for i in range(80)))
+        b.call("Emulation.setScriptExecutionDisabled", value=True)
+        log_in(b, d, "/?view=all")
+        equal(rows(b), 50)
+        b.click(".older a")
+        b.wait("document.querySelectorAll('.row').length === %d" % (30 + ENTRIES))
+        b.click(".row:last-child .title")
+        b.there(".alone .content")
+        wait_for("the entry to be read", lambda: len(states(d)[0]) == 80 + ENTRIES - 1)
+        b.click(".alone .star")
+        wait_for("the star", lambda: len(states(d)[1]) == 1)
+        b.there(".alone .star[aria-pressed=true]") # the same entry again
+        b.click(".alone .keep")
+        b.there("#river")
+        equal(len(states(d)[0]), 80 + ENTRIES)
+        b.open("http://127.0.0.1:%d/?view=starred" % d.port)
+        equal(rows(b), 1)
+        b.click(".row .star")
+        wait_for("no star", lambda: states(d)[1] == [])
+        b.click("[data-key=u]")
+        b.click("#mark-all button")
+        wait_for("all read", lambda: states(d)[0] == [])
+
+
+# ---- ten thousand ----------------------------------------------------------------------------------------
+
+MANY = 10000
+
+
+@case("10,000 entries are scrolled through, each is there once, and keys stay quick", needs="server")
+def many(base):
+    with reading(base) as d, browser(base) as b:
+        d.feedwheel.run("push", "--content-type", "application/x-ndjson", d.site.url + "/notes.xml", "-",
+                        stdin="".join(json.dumps({"id": str(i), "title": "Entry %d" % i, "content_html": "<p>%d" % i})
+                                      + "\n" for i in range(MANY)))
+        log_in(b, d)
+        counts = []
+        def listeners():
+            return next(m["value"] for m in b.call("Performance.getMetrics")["metrics"]
+                        if m["name"] == "JSEventListeners")
+        b.call("Performance.enable")
+        counts.append(listeners())
+        b.js("window.scroller = setInterval(() => scrollTo(0, document.body.scrollHeight), 20), 1")
+        b.wait("!document.querySelector('.older') && document.querySelectorAll('.row').length === %d" %
+               (MANY + ENTRIES),
+               120)
+        b.js("clearInterval(scroller), 1")
+        equal(b.js("new Set([...document.querySelectorAll('.row')].map(r => r.dataset.id)).size"), MANY + ENTRIES)
+        counts.append(listeners())
+        holds(counts[1] - counts[0] < 20, "listeners at the start and the end: %s" % counts)
+        b.js("document.querySelectorAll('.row')[9000].querySelector('.title').focus()")
+        took = b.js("""(async () => { const from = performance.now();
+            for (let i = 0; i < 20; i++) {
+                document.dispatchEvent(new KeyboardEvent('keydown', {key: 'n', bubbles: true}));
+                await new Promise(requestAnimationFrame);
+            }
+            return (performance.now() - from) / 20; })()""".replace("document.dispatchEvent",
+                                                                    "document.activeElement.dispatchEvent"))
+        print("# a key among %d rows: %.1f ms to the next frame" % (MANY + ENTRIES, took), flush=True)
+        b.keys("jj")
+        b.there(".open .content")
+        equal(b.console(), [])
+
+
+# ---- attacks ---------------------------------------------------------------------------------------------
+
+# Each would call pwned() or leave the page if it worked; all come as a content, as a title and as a feed's title.
+ATTACKS = [
+    "<script>pwned(1)</script>", "<img src=x onerror=pwned(2)>", "<svg onload=pwned(3)>",
+    "<svg><script>pwned(4)</script>",
+    "<a href='javascript:pwned(5)' id=attack5>x</a>", "<a href='jav&#x09;ascript:pwned(6)'>x</a>",
+    "<iframe src='javascript:parent.pwned(7)'></iframe>", "<iframe srcdoc='<script>parent.pwned(8)</script>'></iframe>",
+    "<object data='data:text/html,<script>parent.pwned(9)</script>'></object>", "<body onload=pwned(10)>",
+    "<input autofocus onfocus=pwned(11)>", "<details open ontoggle=pwned(12)>x</details>",
+    "<video><source onerror=pwned(13)></video>",
+    "<math><mtext></p><style><img src=x onerror=pwned(14)></style></mtext></math>",
+    "<svg></p><style><a id='</style><img src=x onerror=pwned(15)>'></a></style></svg>",
+    "<noscript><p title='</noscript><img src=x onerror=pwned(16)>'></noscript>",
+    "<template><img src=x onerror=pwned(17)></template>",
+    "<form action='javascript:pwned(18)'><button>x</button></form>",
+    "<base href='https://evil.test/'>", "<meta http-equiv=refresh content='0;url=https://evil.test/'>",
+    "<link rel=stylesheet href='https://evil.test/x.css'>",
+    "<style>@import 'https://evil.test/x.css';*{display:none}</style>",
+    "<p style='position:fixed;inset:0;background:url(https://evil.test/)' class='row open current'>x</p>",
+    "<div id=column name=csrf>x</div><a id=river href='#river'>x</a><img name=body id=main>",
+    "<a class=player data-player='https://evil.test/' href='https://evil.test/'>x</a>",
+    "<button class=star form=state formaction='https://evil.test/'>x</button>",
+    "<input type=hidden name=csrf form=state value=x>", "</div></article></li></ol><script>pwned(28)</script>",
+    "--><script>pwned(29)</script>", "]]><script>pwned(30)</script>", "&lt;script&gt;pwned(31)&lt;/script&gt;",
+    "\"><script>pwned(32)</script>", "'><img src=x onerror=pwned(33)>", "<<script>pwned(34)//<</script>",
+    "<scr<script>ipt>pwned(35)</script>", "<img src='x' srcset='javascript:pwned(36)'>",
+    "<img/src=x/onerror=pwned(37)>",
+    "<a href='https://www.youtube.com/watch?v=x\" onclick=\"pwned(38)'>x</a>",
+    "<xmp><img src=x onerror=pwned(39)></xmp>",
+    "<textarea><img src=x onerror=pwned(40)></textarea><img src=x onerror=pwned(40)>",
+    "<a href='data:text/html,<script>opener.pwned(41)</script>'>x</a>", "<marquee onstart=pwned(42)>x</marquee>",
+    "<isindex type=image src=1 onerror=pwned(43)>", "<plaintext><script>pwned(44)</script>",
+    "<p>\u202eevil\u202c <b dir=rtl>x</b></p>", "<a href='vbscript:pwned(46)'>x</a>",
+    "<embed src='https://evil.test/x.swf'>", "<audio src=x onerror=pwned(48)></audio>", "<dialog open>x</dialog>",
+    "<a href='https://evil.test/' target=_top ping='https://evil.test/'>x</a>", "<use href='#i-star'>",
+]
+
+
+@case("contents and titles that attack the page do nothing", needs="server")
+def attacks(base):
+    entries = [{"id": str(i), "title": a, "content_html": "<p>before</p>%s<p>after</p>" % a, "summary": a,
+                "authors": [{"name": a}]} for i, a in enumerate(ATTACKS)]
+    feed = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": ATTACKS[1], "items": entries,
+                       "home_page_url": "javascript:pwned(0)"})
+    with reading(base, {"/evil.json": (200, "application/feed+json", feed)}) as d, browser(base) as b:
+        visitor = Visitor(d).log_in()
+        equal(visitor.post("/subscribe", url=d.site.url + "/evil.json", folder=ATTACKS[31])[0].status, 303)
+        d.feedwheel.run_once()
+        b.call("Page.addScriptToEvaluateOnNewDocument", source="""
+            window.hits = []; window.pwned = n => hits.push(n);
+            document.addEventListener('securitypolicyviolation',
+                                      e => hits.push(e.violatedDirective + ' ' + e.blockedURI));""")
+        log_in(b, d)
+        b.open("http://127.0.0.1:%d/?view=unread&folder=%s" % (d.port, urllib.parse.quote(ATTACKS[31])))
+        n = len(ATTACKS)
+        equal(rows(b), min(n, 50))
+        here = b.js("location.href")
+        for i in range(n):
+            b.key("j")
+            b.wait("""document.querySelector('.open .content') &&
+                [...document.querySelectorAll('.row')].indexOf(document.querySelector('.row.open')) === %d""" % i)
+            b.js("""(() => { const c = document.querySelector('.open .content');
+                for (const e of c.querySelectorAll('a:not([href^=http]), button, details, video')) e.click(); })()""")
+            equal(b.js("document.querySelectorAll('#column, #river, #main').length"), 3, "ids of the page")
+            for what in ("script", "style", "iframe", "form", "input", "button", "object", "embed", "base", "meta",
+                         "link",
+                         "dialog", "template", "[onerror]", "[onload]", ".player", ".row", "[style]", "[form]"):
+                equal(b.js("document.querySelectorAll('.open .content %s').length" % what), 0, what + " " + ATTACKS[i])
+        equal((b.js("location.href.split('#')[0]"), b.js("hits")), (here, []))
+        for path in ("/feeds", "/account", "/?q=" + urllib.parse.quote(ATTACKS[32]), "/add?url=" + urllib.parse.quote(
+                ATTACKS[31])):
+            b.open("http://127.0.0.1:%d%s" % (d.port, path))
+            equal((b.js("hits"), b.js("document.querySelectorAll('script').length")), ([], 1), path)
+        equal([e for e in b.console() if "evil.test" in e], [])
+
+
+@case("forms lead nowhere else: next is a place of the page", needs="server")
+def redirects(base):
+    with http_server(base, conf="auth_failures_max = 0\n") as d:
+        user_add(d)
+        visitor = Visitor(d)
+        for n, to in (("//evil.test/", "./"), ("https://evil.test/", "./"), ("\\\\evil.test", "./"), ("?view=all",
+            "./?view=all"),
+                      ("feeds", "./feeds"), ("feeds\r\nX: y", "./")):
+            r = visitor.request("POST", "/login", {"name": "alice", "password": PASSWORD, "next": n})[0]
+            equal((r.status, r.headers["Location"]), (303, to), n)
+        r, _ = visitor.request("POST", "/login", {"name": "alice", "password": PASSWORD},
+                               {"Origin": "http://127.0.0.1:%d" % d.port})
+        cookie = r.headers["Set-Cookie"]
+        for word in ("fw_session=browser-", "; HttpOnly", "; SameSite=Lax", "; Path=/"):
+            holds(word in cookie and "Secure" not in cookie, cookie)
+        # a proxy that speaks TLS for us
+        r, _ = visitor.request("POST", "/login", {"name": "alice", "password": PASSWORD},
+                               {"Origin": "https://127.0.0.1:%d" % d.port, "Sec-Fetch-Site": "same-origin"})
+        cookie = r.headers["Set-Cookie"]
+        holds(cookie.startswith("__Host-fw_session=") and cookie.endswith("; Secure"), cookie)
+        for name in "js", "css":
+            found = re.search('reader[.]%s[?]v=[0-9a-f]+' % name, visitor.request("GET", "/")[1])[0]
+            r, text = visitor.request("GET", "/" + found)
+            holds(r.status == 200 and "immutable" in r.headers["Cache-Control"], str(r.headers))
+            holds(1000 < len(text) < 40000, "%s: %d bytes" % (found, len(text)))
+        r, _ = visitor.request("GET", "/")
+        for name, word in (("Content-Security-Policy", "script-src 'self';"), ("X-Content-Type-Options", "nosniff"),
+                           ("Referrer-Policy", "same-origin"), ("Cache-Control", "no-store"),
+                           ("Cross-Origin-Opener-Policy", "same-origin")):
+            holds(word in r.headers[name], "%s: %s" % (name, r.headers[name]))
+        holds("unsafe" not in r.headers["Content-Security-Policy"], "the policy allows nothing within the page")
+
+
+# ---- who may what ----------------------------------------------------------------------------------------
+
+def page_routes():
+    """Method, path and right of each route of the page, from the server's table."""
+    with open(os.path.join(ROOT, "src", "http", "routes.c"), encoding="ascii") as f:
+        text = f.read()
+    found = [(m, p, False) for m, p in re.findall(r'\bWEB_(GET|POST)\("(/[^"]*)"', text)]
+    found += [(m, p, "web_admin" in rest) for m, p, rest in re.findall(
+        r'\{"(GET|POST)", "(/[^"]*)",\s*http_web, ([^}]*)\}', text)]
+    holds(len(found) >= 25, "routes in the table: %s" % found)
+    return found
+
+
+@case("every route: without a session, after its end, with another's form, from another site, without the right",
+      needs="server")
+def authorization(base):
+    with reading(base) as d:
+        user_add(d, "bob")
+        user_add(d, "root", "--admin")
+        alice, bob, root = (Visitor(d).log_in(name) for name in ("alice", "bob", "root"))
+        ended, nobody = Visitor(d).log_in(), Visitor(d)
+        ended.post("/logout")
+        expired = Visitor(d).log_in()
+        name = re.search("browser-[0-9a-f]+", expired.cookie)[0]
+        d.feedwheel.sql("UPDATE account_tokens SET until_ms = 1 WHERE name = ?", name, write=True)
+        forged = Visitor(d)
+        forged.cookie = alice.cookie[:-3] + "abc"
+        before = states(d)
+        foreign = [{"Origin": "http://evil.test"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"},
+                   {"Origin": "null"}]
+        form = {"id": before[0][0], "feed": 1, "url": "http://x.example/", "upto": 10**9, "what": "pause", "name": "x",
+                "old": "x", "new": "y", "again": "y", "from": "Science", "to": "x", "run": 1}
+        for method, path, admin in page_routes():
+            def status(visitor, csrf=None, headers=None, method=method, path=path):
+                if method == "GET":
+                    return visitor.request("GET", path, headers=headers)[0].status
+                return visitor.request("POST", path, {"csrf": csrf or visitor.csrf or alice.csrf, **form},
+                                       headers)[0].status
+            if path == "/login" and method == "POST":
+                equal([status(nobody, headers=h) for h in foreign], [403] * 4, path)
+                continue
+            refused = 200 if path == "/" else 401
+            for visitor in (nobody, ended, expired, forged):
+                equal(status(visitor), refused, "%s %s without a session" % (method, path))
+            if path == "/":
+                holds('name="password"' in expired.request("GET", "/")[1], "the login is shown")
+            if method == "POST":
+                equal([status(alice, headers=h) for h in foreign], [403] * 4, path + " from another site")
+                equal(status(alice, csrf=bob.csrf), 403, path + " with another's form")
+                equal(status(alice, csrf="0" * 32), 403, path + " with a wrong secret")
+            if admin:
+                equal(status(alice), 403, path + " without the right")
+                holds(status(root) in (200, 303, 404), path + " with it")
+        equal(states(d), before, "nothing has changed")
+        # bob's requests about alice's entries and feeds
+        feed = d.feedwheel.json("list")[0]["id"]
+        equal(bob.request("GET", "/entry?id=%d" % before[0][0])[0].status, 404)
+        for path, more in (("/read", {"id": before[0]}), ("/star", {"id": before[0], "star": 1}), ("/all",
+            {"upto": 10**9}),
+                           ("/all", {"upto": 10**9, "feed": feed})):
+            bob.post(path, **more)
+        equal([bob.post(path, feed=feed, title="x")[0].status for path in ("/unsubscribe", "/subscription",
+                                                                           "/instead")],
+              [404] * 3)
+        equal(bob.post("/poll", feed=feed, what="pause")[0].status, 403)
+        holds("Field Notes" not in bob.column() and "Field Notes" in alice.column(), "the column is the account's")
+        equal(states(d), before, "nothing of alice has changed")
+        equal(bob.request("GET", "/export")[1].count("xmlUrl"), 0)
+        equal(d.request("GET", "/healthz")[0], 200)
+
+
+@case("wrong parameters are refused with words", needs="server")
+def wrong(base):
+    with reading(base) as d:
+        alice = Visitor(d).log_in()
+        long = "x" * 300
+        for path, more, words in (
+                ("/read", {}, "Invalid id"), ("/read", {"id": "x"}, "Invalid id"), ("/star", {"id": "-1"},
+                    "Invalid id"),
+                ("/all", {}, "Invalid upto"), ("/subscribe", {"url": ""}, "missing"),
+                ("/subscribe", {"url": "ftp://x.example/"}, "http"), ("/subscribe", {"url": "http://x.example/",
+                    "title": long},
+                                                                    "too long"),
+                ("/preview", {"url": "http://x.example/"}, "serve_discovery"), ("/folder", {"from": ""}, "too long"),
+                ("/import", {"opml": "x"}, "no OPML"), ("/import", {"opml": "<opml><body/></opml>"}, "no feeds"),
+                ("/token", {"name": ""}, "missing"), ("/token", {"name": "a b"}, "name"),
+                ("/password", {"old": "x", "new": "a", "again": "b"}, "differ"),
+                ("/password", {"old": "x", "new": "long enough", "again": "long enough"}, "wrong"),
+                ("/password", {"old": PASSWORD, "new": "short", "again": "short"}, "8")):
+            r, text = alice.post(path, **more)
+            holds(400 <= r.status < 500 and words in text, "%s %s: %d %s" % (path, more, r.status, text))
+        r, text = alice.request("GET", "/?q=%22")
+        equal(r.status, 200)
+        r, text = alice.request("GET", "/?q=title:")
+        holds(r.status == 200 and 'class="trouble"' in text, text[-800:])
+        r, _ = alice.request("POST", "/import", headers={"Content-Type": "multipart/form-data; boundary=x"}, body="y")
+        equal(r.status, 400)
+        equal(alice.request("GET", "/entry?id=99999999")[0].status, 404)
+
+
+# ---- for everybody ---------------------------------------------------------------------------------------
+
+AXE = "axe-core@4.10.3"
+NPM = os.path.join(BUILD, "tests", "system", "npm-axe") # kept from run to run
+
+
+def axe():
+    """The text of axe-core, from npm's registry."""
+    path = os.path.join(NPM, "node_modules", "axe-core", "axe.min.js")
+    if not os.path.exists(path):
+        if not shutil.which("npm"):
+            raise Skip("npm is not installed")
+        os.makedirs(NPM, exist_ok=True)
+        r = subprocess.run(
+            ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1",
+             "--fetch-timeout=60000", "--prefix", NPM, AXE], capture_output=True, text=True, check=False, timeout=300)
+        if r.returncode:
+            raise Skip("npm cannot install %s: %s" % (AXE, r.stderr.strip()[-200:]))
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+@case("axe-core finds no violation on any page, in both widths and both colours", needs="server")
+def accessible(base):
+    script = axe()
+    with reading(base, conf="serve_discovery = yes\n") as d, browser(base) as b:
+        d.feedwheel.run("user", "add", "--admin", "root", stdin=PASSWORD + "\n")
+        def check(name):
+            b.js("document.getAnimations().forEach(a => a.finish()), 1")
+            b.js(script + "; 1")
+            found = b.js("""axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v =>
+                v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 3).map(n => n.html.slice(0,
+                    200) + n.failureSummary).join(' | ')))""")
+            equal(found, [], name)
+            holds(b.js("document.documentElement.scrollWidth <= innerWidth"), name + " fits the window's width")
+        def check_all(name):
+            for width, height, phone, dark in VIEWS[::-1]:
+                b.size(width, height, dark, phone)
+                check("%s, %d pixels, %s" % (name, width, "dark" if dark else "light"))
+        b.open("http://127.0.0.1:%d/" % d.port)
+        check_all("login")
+        picture(b, "login-1280-light")
+        log_in(b, d)
+        check_all("river")
+        b.keys("jjs")
+        b.there(".open .content")
+        check_all("entry")
+        b.key("?")
+        check_all("keys")
+        b.key("Escape")
+        b.size(390, 844, False, True)
+        b.js("location.hash = '#column'")
+        check("column")
+        picture(b, "column-390-light")
+        b.size(1280, 800)
+        for path in ("/?view=starred", "/?q=nothing-has-this", "/feeds", "/feeds?folder=Science", "/add", "/account",
+                     "/entry?id=1"):
+            b.open("http://127.0.0.1:%d%s" % (d.port, path))
+            check_all(path)
+        visitor = Visitor(d).log_in()
+        visitor.post("/logout")
+        b.call("Network.clearBrowserCookies")
+        b.open("http://127.0.0.1:%d/" % d.port)
+        b.fill("[name=name]", "root")
+        b.fill("[name=password]", PASSWORD)
+        b.key("Enter")
+        b.there("#column")
+        for path in ("/runs", "/orders"):
+            b.open("http://127.0.0.1:%d%s" % (d.port, path))
+            check_all(path)
+
+
+run()
