@@ -5,7 +5,7 @@ all: ; @tools/build.sh
 deps: ; @tools/deps.sh
 check: deps ; @tools/check.sh
 demo: ; @tools/deps.sh build && tools/demo.sh
-bench bench-collect bench-parse bench-store bench-ingest bench-plan bench-websub bench-orders bench-read bench-clients bench-before: all ; @bench/run.sh $@
+bench bench-collect bench-parse bench-store bench-ingest bench-plan bench-websub bench-orders bench-read bench-clients bench-page bench-before: all ; @bench/run.sh $@
 install: all ; @meson install -C build
 deb: ; @tools/deps.sh deb && tools/make-deb.sh
 small clang asan tsan fuzz nightly: deps ; @tools/check.sh $@

@@ -63,7 +63,7 @@ part() { # name
 case ${1:-bench} in
 bench)
 	status=0
-	for p in parse store ingest plan websub orders read clients collect; do
+	for p in parse store ingest plan websub orders read clients page collect; do
 		rc=0
 		part $p || rc=$?
 		[ "$rc" -le "$status" ] || status=$rc
@@ -71,12 +71,12 @@ bench)
 	exit "$status"
 	;;
 bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-orders | bench-read | bench-clients | \
-	bench-collect | bench-before)
+	bench-page | bench-collect | bench-before)
 	part "${1#bench-}"
 	;;
 *)
 	echo "usage: bench/run.sh [bench|bench-PART]," \
-		"PART: parse, store, ingest, plan, websub, orders, read, clients, collect, before" >&2
+		"PART: parse, store, ingest, plan, websub, orders, read, clients, page, collect, before" >&2
 	exit 2
 	;;
 esac

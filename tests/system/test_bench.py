@@ -107,6 +107,11 @@ def bench_orders(_):
     holds(re.search(r"^matches missing.* 0 \+ 0 +[1-9].*ok$", output, re.M), output)
 
 
+@case("bench-page", needs="server")
+def bench_page(_):
+    bench("page", "the page, ", "a folder's feeds", "first paint", skipped=("skipped: Chromium is not installed",))
+
+
 @case("bench-read")
 def bench_read(_):
     stores = ["sqlite", *(e for e in engines() if e == "postgres")]
