@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "api/account.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/auth_limiter.h"
@@ -532,6 +533,23 @@ bool http_auth_is_limited(struct request *r)
 void http_auth_count_wrong(struct request *r)
 {
 	auth_count_failure(r, auth_limiter_network(http_client_address(r)), fw_mono_ms());
+}
+
+int http_auth_login(struct request *r, struct fw_str name, struct fw_str password, int64_t *id, struct fw_err *err)
+{
+	int rc;
+
+	if (http_auth_is_limited(r)) {
+		r->verdict = AUTH_LIMITED;
+		return FW_ELIMIT;
+	}
+	rc = fw_account_login(r->store, name, password, id, err);
+	atomic_fetch_add_explicit(&r->thread->h->login_n, !rc, memory_order_relaxed);
+	if (rc == FW_ENOTFOUND) {
+		http_auth_count_wrong(r);
+		atomic_fetch_add_explicit(&r->thread->h->login_wrong_n, 1, memory_order_relaxed);
+	}
+	return rc;
 }
 
 /* 403 with the reason and the remedy. A token is always one. */

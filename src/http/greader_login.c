@@ -251,8 +251,6 @@ static enum MHD_Result login_wrong(struct request *r)
 {
 	struct fw_buf out = FW_BUF_INIT(0);
 
-	http_auth_count_wrong(r);
-	atomic_fetch_add_explicit(&r->thread->h->login_wrong_n, 1, memory_order_relaxed);
 	fw_buf_adds(&out, "Error=BadAuthentication\n");
 	return http_send(r, MHD_HTTP_UNAUTHORIZED, "text/plain; charset=UTF-8", &out);
 }
@@ -265,12 +263,9 @@ static enum MHD_Result login_check(struct request *r, const struct http_form *fo
 	int64_t id;
 	int rc;
 
-	if (http_auth_is_limited(r)) { /* since the head of the request came */
-		r->verdict = AUTH_LIMITED;
+	rc = http_auth_login(r, http_form_get(form, "Email"), http_form_get(form, "Passwd"), &id, &err);
+	if (rc == FW_ELIMIT)
 		return http_greader_refuse(r);
-	}
-	rc = fw_account_login(r->store, http_form_get(form, "Email"), http_form_get(form, "Passwd"), &id, &err);
-	atomic_fetch_add_explicit(&r->thread->h->login_n, !rc, memory_order_relaxed);
 	if (rc == FW_ENOTFOUND)
 		return login_wrong(r);
 	rc = rc ? rc : login_token_add(r, form, id, text, &err);

@@ -475,6 +475,13 @@ enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->v
 bool http_auth_is_limited(struct request *r);
 /* Any thread: a password or an account's token was wrong. */
 void http_auth_count_wrong(struct request *r);
+/*
+ * Check an account's password, with the gate of logins taken. FW_ENOTFOUND: it is wrong, and
+ * counted. FW_ELIMIT: not checked, because r's network was throttled after the request's head came;
+ * r->verdict says so.
+ */
+FW_MUST_CHECK int http_auth_login(
+	struct request *r, struct fw_str name, struct fw_str password, int64_t *id, struct fw_err *err);
 
 /* ---- greader.c, greader_login.c: the Google Reader API --------------------------------------- */
 

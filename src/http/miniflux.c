@@ -69,7 +69,6 @@ static bool miniflux_refused(struct greader *g, enum auth_verdict v, enum MHD_Re
 
 static bool miniflux_wrong(struct greader *g, enum MHD_Result *ok)
 {
-	http_auth_count_wrong(g->r);
 	return miniflux_refused(g, http_auth_is_limited(g->r) ? AUTH_LIMITED : AUTH_WRONG, ok);
 }
 
@@ -79,8 +78,10 @@ static bool miniflux_token_check(struct greader *g, struct fw_str token, enum MH
 							    fw_now_ms(), &g->p.arena, &g->account, &g->err) :
 						    FW_ENOTFOUND;
 
-	if (rc == FW_ENOTFOUND)
+	if (rc == FW_ENOTFOUND) {
+		http_auth_count_wrong(g->r);
 		return miniflux_wrong(g, ok);
+	}
 	if (rc)
 		*ok = http_store_failed(g->r, rc, &g->err);
 	return !rc;
@@ -109,7 +110,7 @@ static int miniflux_password_check(struct greader *g, struct fw_str name, struct
 
 	if (rc != FW_ENOTFOUND)
 		return rc;
-	rc = fw_account_login(g->r->store, name, password, &id, &g->err);
+	rc = http_auth_login(g->r, name, password, &id, &g->err);
 	if (rc)
 		return rc;
 	if (id != g->account.id) /* removed and added again meanwhile */
@@ -140,11 +141,10 @@ static bool miniflux_basic_check(struct greader *g, enum MHD_Result *ok)
 		case GATE_TAKEN:
 			break;
 		}
-		/* throttled, since the head of the request came? */
-		rc = http_auth_is_limited(g->r) ? FW_EAGAIN : miniflux_password_check(g, name, password);
+		rc = miniflux_password_check(g, name, password);
 		http_gate_leave(gate);
 	}
-	if (rc == FW_EAGAIN && http_auth_is_limited(g->r))
+	if (rc == FW_ELIMIT)
 		return miniflux_refused(g, AUTH_LIMITED, ok);
 	if (rc == FW_ENOTFOUND)
 		return miniflux_wrong(g, ok);

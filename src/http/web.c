@@ -277,6 +277,8 @@ enum MHD_Result http_web(struct request *r)
 	struct web w = {.r = r, .now_ms = fw_now_ms(), .out = FW_BUF_INIT(0)};
 	enum MHD_Result ok = MHD_NO;
 
+	if (r->route->web != web_login)
+		atomic_fetch_add_explicit(&r->thread->h->reader_n[READER_PAGE], 1, memory_order_relaxed);
 	fw_arena_init(&w.arena, ARENA_BYTES);
 	if (web_form_read(&w, &ok)) {
 		if (r->route->web == web_login)

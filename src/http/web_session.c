@@ -200,17 +200,13 @@ static enum MHD_Result session_login(struct web *w)
 	int64_t id;
 	int rc;
 
-	if (http_auth_is_limited(w->r)) { /* since the head of the request came */
-		w->r->verdict = AUTH_LIMITED;
-		return http_web_refuse(w->r);
-	}
-	rc = fw_account_login(
-		w->r->store, http_form_get(&w->form, "name"), http_form_get(&w->form, "password"), &id, &w->err);
+	rc = http_auth_login(w->r, http_form_get(&w->form, "name"), http_form_get(&w->form, "password"), &id, &w->err);
 	if (!rc)
 		return session_begin(w, id);
+	if (rc == FW_ELIMIT)
+		return http_web_refuse(w->r);
 	if (rc != FW_ENOTFOUND)
 		return web_store_failed(w, rc);
-	http_auth_count_wrong(w->r);
 	return web_login_page(w, MHD_HTTP_UNAUTHORIZED, "The name or the password is wrong.");
 }
 
@@ -290,15 +286,11 @@ static enum MHD_Result session_password_set(struct web *w)
 
 	if (!fw_str_eq(new, http_form_get(&w->form, "again")))
 		return web_fail(w, MHD_HTTP_BAD_REQUEST, "The two new passwords differ.");
-	if (http_auth_is_limited(w->r)) {
-		w->r->verdict = AUTH_LIMITED;
+	rc = http_auth_login(w->r, w->account.name, http_form_get(&w->form, "old"), &id, &w->err);
+	if (rc == FW_ELIMIT)
 		return http_web_refuse(w->r);
-	}
-	rc = fw_account_login(w->r->store, w->account.name, http_form_get(&w->form, "old"), &id, &w->err);
-	if (rc == FW_ENOTFOUND) {
-		http_auth_count_wrong(w->r);
+	if (rc == FW_ENOTFOUND)
 		return web_fail(w, MHD_HTTP_FORBIDDEN, "The old password is wrong.");
-	}
 	rc = rc ? rc : fw_account_set_password(w->r->store, w->account.name, new, &w->err);
 	rc = rc ? rc : session_others_end(w);
 	return rc ? web_store_failed(w, rc) : web_go(w, "account");

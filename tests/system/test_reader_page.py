@@ -13,7 +13,7 @@ import urllib.parse
 from chromium import browser
 from growing import CONF
 from harness import BUILD, ROOT, Skip, case, equal, holds, run, wait_for
-from http_server import http_server
+from http_server import http_server, metric
 from page_client import PASSWORD, Visitor, user_add
 from page_site import FEEDS, Site
 
@@ -355,6 +355,9 @@ def password(base):
         wrong = [other.request("POST", "/login", {"name": "alice", "password": "x%d" % i})[0].status for i in range(4)]
         equal(wrong, [401, 401, 401, 429])
         equal(other.request("POST", "/login", {"name": "alice", "password": "new secret"})[0].status, 429)
+        # three logins, and the old password once
+        equal((metric(d, "logins_total"), metric(d, "login_failures_total")), (4, 3))
+        holds(metric(d, 'reader_requests_total{api="page"}') >= 10, "requests of the page")
 
 
 @case("without script: log in, older entries, an entry of its own, stars and reading by forms", needs="server")
