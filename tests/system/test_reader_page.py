@@ -51,7 +51,7 @@ def log_in(b, d, path="/"):
     b.fill("[name=name]", "alice")
     b.fill("[name=password]", PASSWORD)
     b.key("Enter")
-    b.there("#column")
+    b.wait("document.readyState == 'complete' && !!document.querySelector('#column')") # the rows come after the column
 
 
 def rows(b, more=""):
@@ -62,7 +62,6 @@ def picture(b, name):
     folder = os.path.join(BUILD, "pictures")
     os.makedirs(folder, exist_ok=True)
     b.picture(os.path.join(folder, name + ".png"))
-
 
 
 VIEWS = [(width, height, phone, dark) for width, height, phone in ((1280, 800, False), (390, 844, True))
