@@ -56,7 +56,8 @@ def client(port, token, number, feed, sub, first, until):
 def main():
     selection("ONLY", ())
     rounds = []
-    conf = "host_concurrency = 16\nhost_gap_ms = 0\nwebsub_pushes_max = 0\n"
+    conf = "host_concurrency = 16\nhost_gap_ms = 0\nwebsub_pushes_max = 0\n" \
+        "feed_daily_entries_max = 0\nfeed_daily_bytes_max = 0\n"
     with tempfile.TemporaryDirectory() as base, both(base, conf=conf) as (hub, d), \
             concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
         for i in range(CLIENTS):

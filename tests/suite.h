@@ -26,6 +26,16 @@
 		}                                                                                             \
 	} while (0)
 
+/*
+ * Under a sanitizer all takes several times as long. What is random or long is repeated less there,
+ * because the usual build has looked for wrong results already.
+ */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SLOW_BUILD = 1 };
+#else
+enum { SLOW_BUILD = 0 };
+#endif
+
 /* FW_CASE=name runs only that case. */
 static inline bool case_is_wanted(const TTest *test)
 {

@@ -105,7 +105,8 @@ static void metrics_readers(struct fw_buf *b, const struct http *h)
 	for (size_t i = 0; i < READER_N; i++)
 		metric_sample(b, "reader_requests_total", (double)atomic_load(&h->reader_n[i]), "api=\"%s\"", API[i]);
 	metric(b, "logins_total", "counter",
-		"Passwords of accounts that were right. One that Miniflux' API remembers is not checked, so not counted.",
+		"Passwords of accounts that were right. One that Miniflux' API remembers is not checked, "
+		"so not counted.",
 		(double)atomic_load(&h->login_n));
 	metric(b, "login_failures_total", "counter", "Names or passwords of accounts that were wrong.",
 		(double)atomic_load(&h->login_wrong_n));

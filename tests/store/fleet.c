@@ -38,13 +38,8 @@ enum {
 	STEP_MS = 500, /* of the entries' keys */
 	SENDS = 4000,
 	PAUSES = 500,
-#ifdef __SANITIZE_ADDRESS__
-	LEASE_MS = 2000,
-	TROUBLES = 10,
-#else
-	LEASE_MS = 500,
-	TROUBLES = 32,
-#endif
+	LEASE_MS = SLOW_BUILD ? 2000 : 500,
+	TROUBLES = SLOW_BUILD ? 10 : 32,
 };
 
 struct sending {

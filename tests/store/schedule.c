@@ -20,13 +20,8 @@
 
 #define FEEDS 2000
 #define WORKERS 5
-#ifdef __SANITIZE_ADDRESS__
-#define LEASE_MS 1000
-#define TROUBLES 12
-#else
-#define LEASE_MS 300
-#define TROUBLES 30
-#endif
+#define LEASE_MS (SLOW_BUILD ? 1000 : 300)
+#define TROUBLES (SLOW_BUILD ? 12 : 30)
 
 static char where[500]; /* the store's URL */
 

@@ -21,18 +21,12 @@
 #include "heap.h"
 #include "../../suite.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLOW = 1 };
-#else
-enum { SLOW = 0 };
-#endif
-
 /* ---- documents ------------------------------------------------------------------------------- */
 
 static void each(check_fn *fn, int every, size_t max)
 {
-	ck_assert_int_gt(each_of("tests/cases", fn, SLOW ? 4 : 1, SIZE_MAX), 60);
-	(void)each_of("../shared/corpus/open", fn, SLOW ? every * 16 : every, max);
+	ck_assert_int_gt(each_of("tests/cases", fn, SLOW_BUILD ? 4 : 1, SIZE_MAX), 60);
+	(void)each_of("../shared/corpus/open", fn, SLOW_BUILD ? every * 16 : every, max);
 }
 
 /* ---- any input ------------------------------------------------------------------------------- */
