@@ -319,23 +319,46 @@ struct account_marking {
 	struct fw_buf feeds; /* their feeds as {among} takes them; empty: all of the account */
 };
 
-static int account_mark_feeds(struct sql *s, struct account_marking *w, struct fw_err *err)
-{
-	size_t n;
-	int rc = sql_subscriptions_read(s, w->q->account_id, &w->a, &w->at, &n, err);
+struct account_above {
+	const struct account_marking *w;
+	size_t n; /* of w->at */
+};
 
+/* A feed's entries above the mark that were read one by one. */
+static int account_above_row(void *ctx, const struct sql_row *row)
+{
+	const struct account_above *r = ctx;
+	struct sql_subscription *at = sql_subscription_find(r->w->at, r->n, sql_int(row, 0));
+
+	if (at && at->mark_id < r->w->mark_id)
+		at->above_n -= sql_int(row, 1);
+	return 0;
+}
+
+/* Of its entries above the mark, above_n is left with those that are unread. */
+static int account_mark_feeds(struct sql *s, struct account_marking *w, bool exceptions, struct fw_err *err)
+{
+	struct account_above r = {.w = w};
+	int rc = sql_subscriptions_read(s, w->q->account_id, w->mark_id, &w->a, &w->at, &r.n, err);
+
+	if (!rc && exceptions)
+		rc = sql_query(s,
+			"SELECT feed_id, count(*) FROM read_exceptions WHERE account_id = ?1 AND entry_id > ?2 GROUP BY"
+			" feed_id",
+			SQL_V(SQL_INT(w->q->account_id), SQL_INT(w->mark_id)), account_above_row, &r, err);
 	w->n = 0;
 	fw_buf_reset(&w->feeds);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; !rc && i < r.n; i++) {
 		const struct sql_subscription *at = &w->at[i];
+		int64_t later_n = at->mark_id < w->mark_id ? at->above_n : 0;
 
-		if (!sql_stream_names(w->q, at->feed_id, at->folder) || at->total_n <= at->read_n)
+		if (!sql_stream_names(w->q, at->feed_id, at->folder) || at->total_n - later_n <= at->read_n)
 			continue;
 		fw_buf_addf(&w->feeds, "%c%lld", w->n ? ',' : '[', (long long)at->feed_id);
 		w->at[w->n++] = *at;
 	}
 	fw_buf_addc(&w->feeds, ']');
-	if (!rc && w->n == n)
+	if (!rc && w->n == r.n)
 		fw_buf_reset(&w->feeds);
 	return rc ? rc : w->feeds.rc ? fw_no_memory(err) : 0;
 }
@@ -356,12 +379,6 @@ static int account_mark_id(struct sql *s, struct account_marking *w, struct fw_e
 
 /* clang-format off */
 #define FEW " AND {among feed_id|?3}"
-#define TOTAL SQL_ENTRY_TOTAL("subscriptions.feed_id")
-#define MARK(few) \
-	"UPDATE subscriptions SET mark_id = ?2, read_n = " TOTAL \
-	" - (SELECT count(*) FROM entries e WHERE e.feed_id = subscriptions.feed_id AND e.id > ?2)" \
-	" + (SELECT count(*) FROM read_exceptions x WHERE x.account_id = ?1 AND x.feed_id = subscriptions.feed_id" \
-	" AND x.entry_id > ?2) WHERE account_id = ?1 AND mark_id < ?2" few
 #define MARKED(few) \
 	"UPDATE subscriptions SET read_n = read_n + (SELECT count(*) FROM read_exceptions x WHERE x.account_id = ?1" \
 	" AND x.feed_id = subscriptions.feed_id AND x.entry_id <= ?2) WHERE account_id = ?1 AND mark_id >= ?2" few \
@@ -381,8 +398,7 @@ static int account_mark_run(
 		w->feeds.len ? 3 : 2, err);
 }
 
-/* No entry is above the mark, and none was when the totals were read. */
-static int account_mark_all(struct sql *s, const struct account_marking *w, struct fw_err *err)
+static int account_mark_rows(struct sql *s, const struct account_marking *w, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(s, err,
 		"UPDATE subscriptions AS t SET mark_id = v.head, read_n = v.total {from} WHERE t.account_id = v.owner"
@@ -393,7 +409,7 @@ static int account_mark_all(struct sql *s, const struct account_marking *w, stru
 		if (w->at[i].mark_id < w->mark_id)
 			sql_rows_add(&r,
 				SQL_V(SQL_INT(w->q->account_id), SQL_INT(w->at[i].feed_id), SQL_INT(w->mark_id),
-					SQL_INT(w->at[i].total_n)));
+					SQL_INT(w->at[i].total_n - w->at[i].above_n)));
 	}
 	return sql_rows_end(&r);
 }
@@ -405,24 +421,23 @@ static int account_mark_all(struct sql *s, const struct account_marking *w, stru
  */
 static int account_mark(struct sql *s, void *ctx, struct fw_err *err)
 {
-	static const char *const MARKED_TEXT[] = {MARKED(""), MARKED(FEW)}, *const MARK_TEXT[] = {MARK(""), MARK(FEW)},
+	static const char *const MARKED_TEXT[] = {MARKED(""), MARKED(FEW)},
 				 *const FORGET_TEXT[] = {FORGET(""), FORGET(FEW)};
 	struct account_marking *w = ctx;
-	int64_t exceptions = 0, last_id = 0;
+	int64_t exceptions = 0;
 	int rc = sql_account_lock(s, w->q->account_id, err);
 
 	rc = rc ? rc : account_mark_id(s, w, err);
-	rc = rc ? rc : account_mark_feeds(s, w, err);
-	if (rc || !w->mark_id || !w->n)
-		return rc;
-	rc = sql_query_int(s, "SELECT max(id) FROM entries", SQL_NONE, 0, &last_id, err);
 	rc = rc ? rc :
 		  sql_query_int(s, "SELECT 1 FROM read_exceptions WHERE account_id = ?1 LIMIT 1",
 			  SQL_V(SQL_INT(w->q->account_id)), 0, &exceptions, err);
-	if (!rc && exceptions)
-		rc = account_mark_run(s, w, MARKED_TEXT, err);
-	if (!rc)
-		rc = last_id <= w->mark_id ? account_mark_all(s, w, err) : account_mark_run(s, w, MARK_TEXT, err);
+	if (rc || !w->mark_id)
+		return rc;
+	rc = account_mark_feeds(s, w, exceptions, err);
+	if (rc || !w->n)
+		return rc;
+	rc = exceptions ? account_mark_run(s, w, MARKED_TEXT, err) : 0;
+	rc = rc ? rc : account_mark_rows(s, w, err);
 	return rc || !exceptions ? rc : account_mark_run(s, w, FORGET_TEXT, err);
 }
 

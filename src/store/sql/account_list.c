@@ -42,14 +42,24 @@ static int subscription_compare(const void *a, const void *b)
 	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
 }
 
-/* Of any feed. */
+struct sql_subscription *sql_subscription_find(struct sql_subscription *at, size_t n, int64_t feed_id)
+{
+	const struct sql_subscription key = {.feed_id = feed_id};
+
+	return n ? bsearch(&key, at, n, sizeof(*at), subscription_compare) : NULL;
+}
+
+/* Of any feed: by its number, how many entries it has above an id; or by its position, the rest. */
 static int subscription_schedule_row(void *ctx, const struct sql_row *row)
 {
 	const struct subscription_reading *r = ctx;
-	const struct sql_subscription key = {.feed_id = sql_position_feed(sql_int(row, 0))};
-	struct sql_subscription *s = bsearch(&key, r->at, r->n, sizeof(*r->at), subscription_compare);
+	int64_t feed_id = sql_int(row, 3);
+	struct sql_subscription *s = sql_subscription_find(
+		r->at, r->n, feed_id ? feed_id : sql_position_feed(sql_int(row, 0)));
 
-	if (s) {
+	if (s && feed_id) {
+		s->above_n = sql_int(row, 1);
+	} else if (s) {
 		s->total_n = sql_int(row, 1);
 		s->newest_ms = sql_int(row, 2);
 	}
@@ -63,29 +73,36 @@ static int subscription_total_row(void *ctx, const struct sql_row *row)
 
 	s->total_n = sql_int(row, 1);
 	s->newest_ms = sql_int(row, 2);
+	s->above_n = sql_int(row, 3);
 	return 0;
 }
 
-static int subscription_totals_read(struct sql *s, struct subscription_reading *r, struct fw_err *err)
+/* One statement reads both numbers: between two, a commit may add entries. */
+static int subscription_totals_read(struct sql *s, struct subscription_reading *r, int64_t above_id, struct fw_err *err)
 {
 	struct sql_rows rows = SQL_QUERY_ROWS(s, err, subscription_total_row, r,
-		"SELECT v.nth, t.entry_total_n, t.last_new_ms FROM {rows} feeds f, schedule t WHERE f.id = v.feed"
-		" AND t.position = f.position",
-		"nth:i feed:i");
+		"SELECT v.nth, t.entry_total_n, t.last_new_ms, (SELECT count(*) FROM entries e WHERE e.feed_id ="
+		" v.feed AND e.id > v.above) FROM {rows} feeds f, schedule t WHERE f.id = v.feed AND t.position ="
+		" f.position",
+		"nth:i feed:i above:i");
+	/* +: by id, not by feed, of which SQLite would read all entries */
+	static const char *const ALL[] = {"SELECT position, entry_total_n, last_new_ms, 0 FROM schedule",
+		"SELECT position, entry_total_n, last_new_ms, 0 FROM schedule UNION ALL SELECT 0, count(*), 0,"
+		" +feed_id FROM entries WHERE id > ?1 GROUP BY +feed_id"};
+	const struct sql_value above = SQL_INT(above_id ? above_id : INT64_MAX);
 	int64_t all;
 	int rc = sql_query_int(s, "SELECT value FROM meta WHERE name = 'feed_id'", SQL_NONE, 0, &all, err);
 
 	if (!rc && (int64_t)r->n * MOST >= all)
-		return sql_query(s, "SELECT position, entry_total_n, last_new_ms FROM schedule", SQL_NONE,
-			subscription_schedule_row, r, err);
+		return sql_query(s, ALL[above_id > 0], &above, above_id > 0, subscription_schedule_row, r, err);
 	rows.rc = rc;
 	for (size_t i = 0; i < r->n; i++)
-		sql_rows_add(&rows, SQL_V(SQL_INT(i), SQL_INT(r->at[i].feed_id)));
+		sql_rows_add(&rows, SQL_V(SQL_INT(i), SQL_INT(r->at[i].feed_id), above));
 	return sql_rows_end(&rows);
 }
 
-int sql_subscriptions_read(struct sql *s, int64_t account_id, struct fw_arena *a, struct sql_subscription **out,
-	size_t *n, struct fw_err *err)
+int sql_subscriptions_read(struct sql *s, int64_t account_id, int64_t above_id, struct fw_arena *a,
+	struct sql_subscription **out, size_t *n, struct fw_err *err)
 {
 	struct subscription_reading r = {.a = a, .b = FW_BUF_INIT(0)};
 	int rc = sql_query(s,
@@ -102,7 +119,7 @@ int sql_subscriptions_read(struct sql *s, int64_t account_id, struct fw_arena *a
 	}
 	if (!rc && r.n) {
 		memcpy(r.at, r.b.p, r.n * sizeof(*r.at));
-		rc = subscription_totals_read(s, &r, err);
+		rc = subscription_totals_read(s, &r, above_id, err);
 	}
 	fw_buf_finish(&r.b);
 	*out = r.at;
@@ -120,7 +137,7 @@ static int subscriptions_show(struct sql *s, int64_t account_id, fw_subscription
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = sql_subscriptions_read(s, account_id, &a, &at, &n, err);
+	rc = sql_subscriptions_read(s, account_id, 0, &a, &at, &n, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		const struct fw_subscription sub = {.feed_id = at[i].feed_id,
 			.unread_n = at[i].total_n - at[i].read_n,

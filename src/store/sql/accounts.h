@@ -24,10 +24,13 @@ struct sql_subscription {
 	int64_t feed_id, read_n, mark_id;
 	struct fw_str folder;
 	int64_t total_n, newest_ms; /* of the feed; total_n -1: it is gone */
+	int64_t above_n;            /* its entries above above_id, of the same moment as total_n */
 };
-/* All of the account, by feed id; strings go into the arena. */
-int sql_subscriptions_read(struct sql *s, int64_t account_id, struct fw_arena *a, struct sql_subscription **out,
-	size_t *n, struct fw_err *err);
+/* All of the account, by feed id; strings go into the arena. above_id 0: none is counted. */
+int sql_subscriptions_read(struct sql *s, int64_t account_id, int64_t above_id, struct fw_arena *a,
+	struct sql_subscription **out, size_t *n, struct fw_err *err);
+/* NULL: the account has not subscribed to the feed. */
+struct sql_subscription *sql_subscription_find(struct sql_subscription *at, size_t n, int64_t feed_id);
 int sql_account_subscription_list(struct store *st, int64_t account_id, int64_t feed_id, bool brief,
 	fw_subscription_cb *cb, void *ctx, struct fw_err *err);
 int sql_account_counts(struct store *st, int64_t account_id, struct fw_account_counts *out, struct fw_err *err);
