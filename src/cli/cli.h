@@ -320,8 +320,8 @@ size_t cli_fit(struct fw_buf *b, const struct cli_term *t, struct fw_str s, size
 
 /*
  * Append the line, wrapped at columns (0: not wrapped). Continuation lines are indented by hang
- * spaces. Words are not broken; a word wider than a line gets a line of its own. The escape
- * sequences of cli_paint() have no width.
+ * spaces. Words are broken behind | only; one that is wider than a line gets a line of its own. The
+ * escape sequences of cli_paint() have no width.
  */
 void cli_wrap(struct fw_buf *out, struct fw_str line, size_t columns, size_t hang);
 

@@ -368,7 +368,7 @@ static const struct cli_option ORDER_OPTION[] = {
 
 const struct cli_command cli_order = {
 	.name = "order",
-	.args = "add|list|show|test|set|pause|resume| replay|remove|dead|retry|rotate [ORDER] [QUERY]",
+	.args = "add|list|show|test|set|pause|resume|replay|remove|dead|retry|rotate [ORDER] [QUERY]",
 	.summary = "manage orders: deliver, drop or tag entries that match a query",
 	.about = "An order matches entries as they are stored: feedwheel-orders(7). 'test' shows what it would have "
 		 "matched, for the name\n"

@@ -387,7 +387,7 @@ static const struct cli_option USER_OPTION[] = {
 
 const struct cli_command cli_user = {
 	.name = "user",
-	.args = "add|list|passwd|remove| token|tokens|revoke [USER] [CLIENT]",
+	.args = "add|list|passwd|remove|token|tokens|revoke [USER] [CLIENT]",
 	.summary = "manage the accounts of readers",
 	.about = "Accounts share feeds and entries; each has subscriptions, read entries, stars and labels of its own. "
 		 "They need an SQL store.\n"

@@ -109,7 +109,7 @@ void cli_wrap(struct fw_buf *out, struct fw_str line, size_t columns, size_t han
 		from = i;
 		if (from == line.len)
 			break;
-		while (i < line.len && line.p[i] != ' ')
+		while (i < line.len && line.p[i] != ' ' && (i == from || line.p[i - 1] != '|'))
 			i++;
 		width = shown_width(fw_str_sub(line, from, i));
 		if (columns && column > hang && column + gap + width > columns) {

@@ -74,6 +74,9 @@ static const struct {
 	/* wide characters, and colours, which have no width */
 	{"\xe4\xb8\xad\xe6\x96\x87 \xe5\xad\x97", 6, 0, "\xe4\xb8\xad\xe6\x96\x87\n\xe5\xad\x97"},
 	{"\033[31mone\033[0m two x", 7, 1, "\033[31mone\033[0m two\n x"},
+	/* a choice of words may continue */
+	{"one a|bb|ccc [X]", 9, 2, "one a|bb|\n  ccc [X]"},
+	{"one a|bb|ccc [X]", 80, 2, "one a|bb|ccc [X]"},
 	/* an indentation that leaves no room is reduced */
 	{"aa bb cc", 5, 40, "aa bb\n  cc"},
 };
