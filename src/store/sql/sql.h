@@ -18,12 +18,10 @@
  * 	{using}          in a DELETE: DELETE FROM t {using} WHERE k = v.b
  * 	{values}         in an INSERT: INSERT INTO t (a, b) {values}
  * 	{rows}           in a SELECT: SELECT ... FROM {rows} t, u WHERE t.k = v.k AND u.k = t.l
- * 	{upsert a, b}    after an INSERT: if (a, b) exists, SET what follows; {new c} is the value
- * 	that
- * 	                 was not inserted, t.c the stored one
- * 	{keep a, b|t.a}  after an INSERT: if (a, b) exists, do nothing; a conflict on another key is
- * 	an
- * 	                 error
+ * 	{upsert a, b}    after an INSERT: if (a, b) exists, SET what follows; {new c} is the
+ * 	                 value that was not inserted, t.c the stored one
+ * 	{keep a, b|t.a}  after an INSERT: if (a, b) exists, do nothing; a conflict on another
+ * 	                 key is an error
  * 	{greatest}       the function: the largest of its arguments
  * 	{sum x}          the sum of numbers; 0 for no rows
  * 	{behind a|b}     (a, b) > (?1, ?2)
@@ -39,13 +37,12 @@
  * 	{indexed i}      the number of indexes with the name i
  * 	{of t}           after DROP INDEX: the table t
  * 	{jsonb x}        a {json} column for people's queries: of the type that the engine can
- * 	search {tags x}         the member `tags` (an array of texts) of a JSON object as text,
- * 	separated by
- * 	                 commas; NULL if there is none
+ * 	                 search
+ * 	{tags x}         the member `tags` (an array of texts) of a JSON object as text,
+ * 	                 separated by commas; NULL if there is none
  * 	{fields schedule|t.}  the columns of a field table (fields.h), prefixed: schedule, feed,
- *  entry,
- * 	                 visit; and of the groups of a feed: validators, meta, rhythm, redirect,
- * 	                 error
+ * 	                 entry, visit; and of the groups of a feed: validators, meta, rhythm,
+ * 	                 redirect, error
  * 	{set schedule|v.}   the same as "due_at_ms = v.due_at_ms, ..."
  * 	{pk} {id}        column types: a numeric primary key; one that the engine assigns, rising
  * 	{text} {long}    text; text of any size
