@@ -722,6 +722,53 @@ START_TEST(an_edit_is_stored_whole)
 }
 END_TEST
 
+/* ---- entries that come meanwhile ------------------------------------------------------------- */
+
+#define RACE_ROUNDS 400
+
+/* Stores new entries, each in a commit of its own, until it is killed. */
+static void put_for_ever(const char *url, int64_t feed)
+{
+	struct fw_store *st = store_open(url, 0);
+
+	for (int i = 0;; i++)
+		put_entries(st, feed, i, i + 1);
+}
+
+/* A count that is wrong once stays wrong: so a look at the end is enough. */
+START_TEST(edits_race_with_new_entries)
+{
+	static int64_t id[FW_N(L.id)];
+	char url[300];
+	struct fw_store *st;
+	int64_t alice, feed;
+	pid_t pid;
+
+	ck_assert(fw_str_copy(url, sizeof(url), fw_str(scratch_url(_i, "raced"))));
+	st = store_open(url, FW_STORE_CREATE);
+	alice = account_add(st, "alice");
+	feed = account_subscribe(st, alice, "https://a.example/", NULL);
+	pid = fork();
+	if (pid == 0)
+		put_for_ever(url, feed);
+	ck_assert_int_gt(pid, 0);
+	for (int i = 0; i < RACE_ROUNDS; i++) {
+		size_t n = ids(st, (struct fw_stream){.account_id = alice, .read = FW_READ_UNREAD, .limit = 1000});
+
+		memcpy(id, L.id, n * sizeof(*id));
+		if (i % 5 == 4)
+			OK(fw_account_mark_read(st, &(struct fw_stream){.account_id = alice}, 0, 0, &err));
+		else if (n)
+			edit_all(st, alice, id, n, 1);
+	}
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	(void)settled(st, alice);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 /* ---- the model ------------------------------------------------------------------------------- */
 
 #define ACCOUNTS 3
@@ -1262,6 +1309,8 @@ int main(void)
 			tcase_add_loop_test(t, sql[i], driver, driver + 1);
 		if (under_test[driver].shared && has_accounts(driver))
 			tcase_add_loop_test(t, an_edit_is_stored_whole, driver, driver + 1);
+		if (under_test[driver].shared && has_accounts(driver))
+			tcase_add_loop_test(t, edits_race_with_new_entries, driver, driver + 1);
 	}
 	suite_add_tcase(s, t);
 	return run_suite(s);

@@ -173,30 +173,75 @@ static int account_edit_entry_compare(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static int account_edit_done_row(void *ctx, const struct sql_row *row)
+{
+	int64_t feed_id = sql_int(row, 0);
+
+	fw_buf_add(ctx, &feed_id, sizeof(feed_id));
+	return ((struct fw_buf *)ctx)->rc;
+}
+
+/* Give these feeds the mark `head`, and forget their exceptions: n numbers. */
+static int account_edit_mark(
+	struct account_editing *w, const int64_t *feed_id, size_t n, int64_t head, struct fw_err *err)
+{
+	struct sql_rows mark = SQL_ROWS(w->s, err,
+		"UPDATE subscriptions AS t SET mark_id = v.head {from} WHERE t.account_id = v.owner AND t.feed_id ="
+		" v.feed",
+		"owner:i feed:i head:i");
+	struct sql_rows drop = SQL_ROWS(w->s, err,
+		"DELETE FROM read_exceptions {using} WHERE account_id = v.owner AND feed_id = v.feed",
+		"owner:i feed:i");
+	const struct sql_value owner = SQL_INT(w->account_id);
+
+	for (size_t i = 0; i < n; i++)
+		sql_rows_add(&mark, SQL_V(owner, SQL_INT(feed_id[i]), SQL_INT(head)));
+	drop.rc = sql_rows_end(&mark);
+	for (size_t i = 0; i < n; i++)
+		sql_rows_add(&drop, SQL_V(owner, SQL_INT(feed_id[i])));
+	return sql_rows_end(&drop);
+}
+
 /*
- * Change read_n of each feed. A feed without unread entries then needs no exceptions: its mark goes
- * to the head. That was read before: an entry that another commit stores meanwhile is above it.
+ * A feed without unread entries needs no exceptions: its mark goes to the head. That was read
+ * before: an entry that another commit stores meanwhile is above it. Which feeds these are is asked
+ * once, because such a commit may come between any two statements.
  */
+static int account_edit_done(struct account_editing *w, const int64_t *feed_id, size_t n, struct fw_err *err)
+{
+	struct fw_buf feeds = FW_BUF_INIT(0);
+	struct sql_rows done = SQL_QUERY_ROWS(w->s, err, account_edit_done_row, &feeds,
+		"SELECT v.feed FROM {rows} subscriptions t WHERE t.account_id = v.owner AND t.feed_id = v.feed"
+		" AND t.mark_id < v.head AND t.read_n = " SQL_ENTRY_TOTAL("v.feed"),
+		"owner:i feed:i head:i");
+	int64_t head = 0;
+	int rc;
+
+	done.rc = sql_query_int(w->s, "SELECT value FROM meta WHERE name = 'entry_id'", SQL_NONE, 0, &head, err);
+	for (size_t i = 0; i < n; i++)
+		sql_rows_add(&done, SQL_V(SQL_INT(w->account_id), SQL_INT(feed_id[i]), SQL_INT(head)));
+	rc = sql_rows_end(&done);
+	rc = rc == FW_ENOMEM ? fw_no_memory(err) : rc;
+	if (!rc && feeds.len)
+		rc = account_edit_mark(
+			w, (const int64_t *)(const void *)feeds.p, feeds.len / sizeof(int64_t), head, err);
+	fw_buf_finish(&feeds);
+	return rc;
+}
+
+/* Change read_n of each feed. */
 static int account_edit_counts(struct account_editing *w, struct fw_err *err)
 {
 	struct sql_rows count = SQL_ROWS(w->s, err,
 		"UPDATE subscriptions AS t SET read_n = t.read_n + v.more {from} WHERE t.account_id = v.owner"
 		" AND t.feed_id = v.feed",
 		"owner:i feed:i more:i");
-	struct sql_rows mark = SQL_ROWS(w->s, err,
-		"UPDATE subscriptions AS t SET mark_id = v.head {from} WHERE t.account_id = v.owner AND t.feed_id ="
-		" v.feed AND t.mark_id < v.head AND t.read_n = " SQL_ENTRY_TOTAL("v.feed"),
-		"owner:i feed:i head:i");
-	struct sql_rows drop = SQL_ROWS(w->s, err,
-		"DELETE FROM read_exceptions {using} WHERE account_id = v.owner AND feed_id = v.feed AND EXISTS (SELECT"
-		" 1 FROM subscriptions t WHERE t.account_id = v.owner AND t.feed_id = v.feed AND t.mark_id = v.head"
-		" AND t.read_n = " SQL_ENTRY_TOTAL("v.feed") ")",
-		"owner:i feed:i head:i");
 	const struct sql_value owner = SQL_INT(w->account_id);
+	struct fw_buf feeds = FW_BUF_INIT(0); /* whose counts change */
 	bool read = w->edit->read == 1;
-	int64_t head, n = 0;
+	int64_t n = 0;
+	int rc;
 
-	count.rc = sql_query_int(w->s, "SELECT value FROM meta WHERE name = 'entry_id'", SQL_NONE, 0, &head, err);
 	for (size_t i = 0; i < w->n; i++) {
 		const struct account_edit_entry *e = &w->e[i];
 
@@ -205,18 +250,17 @@ static int account_edit_counts(struct account_editing *w, struct fw_err *err)
 			continue;
 		if (n) {
 			sql_rows_add(&count, SQL_V(owner, SQL_INT(e->feed_id), SQL_INT(read ? n : -n)));
-			if (read)
-				sql_rows_add(&mark, SQL_V(owner, SQL_INT(e->feed_id), SQL_INT(head)));
-			if (read)
-				sql_rows_add(&drop, SQL_V(owner, SQL_INT(e->feed_id), SQL_INT(head)));
+			fw_buf_add(&feeds, &e->feed_id, sizeof(e->feed_id));
 		}
 		n = 0;
 	}
-	count.rc = sql_rows_end(&count);
-	mark.rc = mark.rc ? mark.rc : count.rc;
-	mark.rc = sql_rows_end(&mark);
-	drop.rc = drop.rc ? drop.rc : mark.rc;
-	return sql_rows_end(&drop);
+	rc = sql_rows_end(&count);
+	if (!rc && feeds.rc)
+		rc = fw_no_memory(err);
+	if (!rc && read && feeds.len)
+		rc = account_edit_done(w, (const int64_t *)(const void *)feeds.p, feeds.len / sizeof(int64_t), err);
+	fw_buf_finish(&feeds);
+	return rc;
 }
 
 static int account_edit_labels(struct account_editing *w, struct fw_err *err)
