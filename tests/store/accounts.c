@@ -422,6 +422,7 @@ START_TEST(streams_are_limited_and_searched)
 	ck_assert_uint_eq(ids(st, s), 70);
 	head = L.id[0];
 	ck_assert(L.id[69] == 1 && L.feed[69] == a && L.feed[0] == b);
+	edit(st, alice, head, -1, FW_LABEL_STARRED, -1);
 	s.folder = FW_STR("News/Deep");
 	ck_assert_uint_eq(ids(st, s), 40);
 	s.folder = FW_STR("News");
@@ -445,6 +446,18 @@ START_TEST(streams_are_limited_and_searched)
 	ck_assert_int_eq(n, 1);
 	s.search = FW_STR("(");
 	IS(fw_account_count(st, &s, &n, &err), FW_EINVAL);
+	/* of a feed that is left, only what has a label is found */
+	OK(fw_account_unsubscribe(st, alice, b, &err));
+	s = (struct fw_stream){.account_id = alice, .feed_id = b, .search = FW_STR("number")};
+	ck_assert_uint_eq(ids(st, s), 1);
+	ck_assert_int_eq(L.id[0], head);
+	s.labelled = true;
+	ck_assert_uint_eq(ids(st, s), 1);
+	s.search = FW_STR("n130");
+	ck_assert_uint_eq(ids(st, s), 0);
+	s = (struct fw_stream){.account_id = alice, .feed_id = 3, .search = FW_STR("number")};
+	ck_assert_uint_eq(ids(st, s), 0);
+	account_subscribe(st, alice, "https://b.example/", "News/Deep");
 	/* by date, on from the last one seen */
 	s = (struct fw_stream){.account_id = alice, .by_date = true, .limit = 7};
 	for (size_t seen = 0; seen < 70; seen += 7) {
@@ -495,7 +508,7 @@ END_TEST
 START_TEST(entries_are_got_by_number)
 {
 	struct fw_store *st = fresh(_i);
-	int64_t alice = account_add(st, "alice"), feed, want[] = {7, 3, 9999, 12, 3};
+	int64_t alice = account_add(st, "alice"), feed, want[] = {7, 3, 9999, 12, 3, INT64_MIN, INT64_MAX, 0};
 
 	feed = account_subscribe(st, alice, "https://a.example/", NULL);
 	put_entries(st, feed, 0, 10);

@@ -148,6 +148,8 @@ static int stream_label_row(void *ctx, const struct sql_row *row)
 
 	if (n && k[n - 1].id == id)
 		return 0; /* another label of the same entry */
+	if (w->q->search.p && !sql_ids_have(w->of->found, w->of->found_n, id))
+		return 0;
 	return stream_takes(w, id, feed_id) ? stream_key_add(w, id, feed_id) : 0;
 }
 
@@ -352,9 +354,11 @@ static int stream_numbers(struct stream_work *w)
 	bool walk;
 	int rc;
 
+	if (q->feed_id && !w->state.feed_n) /* not subscribed: only what has a label */
+		return stream_sorted(w, stream_by_label);
 	if (q->search.p)
 		return stream_sorted(w, stream_by_search);
-	if (q->labelled || (q->feed_id && !w->state.feed_n))
+	if (q->labelled)
 		return stream_sorted(w, stream_by_label);
 	rc = stream_should_walk(w, &walk);
 	if (rc)
@@ -473,7 +477,7 @@ static int stream_tags_read(struct stream_work *w)
 		first = FW_MIN(first, w->shown[i].id);
 		last = FW_MAX(last, w->shown[i].id);
 	}
-	if (w->shown_n && last - first < (int64_t)w->shown_n * 20)
+	if (w->shown_n && (uint64_t)last - (uint64_t)first < w->shown_n * 20)
 		return stream_tags_between(w, first, last);
 	for (size_t i = 0; i < w->shown_n; i++)
 		sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(w->shown[i].id), SQL_INT(w->state.account_id)));
