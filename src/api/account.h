@@ -40,6 +40,7 @@ struct fw_account {
 /* FW_EINVAL: the name or the password is invalid, or the name is taken. */
 FW_MUST_CHECK int fw_account_add(struct fw_store *st, struct fw_str name, struct fw_str password, bool admin,
 	int64_t now_ms, int64_t *id, struct fw_err *err);
+/* All sessions end with the old password; tokens of clients stay. */
 FW_MUST_CHECK int fw_account_set_password(
 	struct fw_store *st, struct fw_str name, struct fw_str password, struct fw_err *err);
 FW_MUST_CHECK int fw_account_set_admin(struct fw_store *st, struct fw_str name, bool admin, struct fw_err *err);

@@ -249,35 +249,10 @@ enum MHD_Result web_logout(struct web *w)
 
 /* ---- the password ---------------------------------------------------------------------------- */
 
-struct session_others {
-	struct web *w;
-	struct fw_str name[FW_ACCOUNT_TOKENS_MAX];
-	size_t n;
-};
-
-static int session_other_add(void *ctx, const struct fw_account_token *t)
-{
-	struct session_others *o = ctx;
-
-	if (t->kind == FW_ACCOUNT_TOKEN_SESSION && !fw_str_eq(t->name, o->w->session_name) && o->n < FW_N(o->name))
-		o->name[o->n++] = fw_arena_str(&o->w->arena, t->name);
-	return o->w->arena.failed ? FW_ENOMEM : 0;
-}
-
-/* Whoever knew the old password is logged out; apps have tokens that can be revoked. */
-static int session_others_end(struct web *w)
-{
-	struct session_others o = {.w = w};
-	int rc = fw_account_token_list(w->r->store, w->account.id, session_other_add, &o, &w->err);
-
-	for (size_t i = 0; i < o.n && !rc; i++) {
-		rc = fw_account_token_remove(w->r->store, w->account.id, o.name[i], &w->err);
-		rc = rc == FW_ENOTFOUND ? 0 : rc;
-	}
-	return rc;
-}
-
-/* With the gate taken. */
+/*
+ * With the gate taken. Whoever knew the old password, or this session, is logged out: this browser
+ * gets a new session. Apps have tokens that can be revoked.
+ */
 static enum MHD_Result session_password_set(struct web *w)
 {
 	struct fw_str new = http_form_get(&w->form, "new");
@@ -292,8 +267,7 @@ static enum MHD_Result session_password_set(struct web *w)
 	if (rc == FW_ENOTFOUND)
 		return web_fail(w, MHD_HTTP_FORBIDDEN, "The old password is wrong.");
 	rc = rc ? rc : fw_account_set_password(w->r->store, w->account.name, new, &w->err);
-	rc = rc ? rc : session_others_end(w);
-	return rc ? web_store_failed(w, rc) : web_go(w, "account");
+	return rc ? web_store_failed(w, rc) : session_begin(w, id);
 }
 
 enum MHD_Result web_password(struct web *w)

@@ -57,6 +57,7 @@ typedef int store_account_row_cb(void *ctx, const struct store_account_row *row)
 struct store_accounts {
 	/* *id out. FW_EINVAL: the name is taken. */
 	int (*add)(struct store *st, const struct store_account *a, int64_t *id, struct fw_err *err);
+	/* With a password: sessions end. */
 	int (*set)(struct store *st, const struct store_account *a, unsigned what, struct fw_err *err);
 	int (*remove)(struct store *st, int64_t id, struct fw_err *err);
 	/* name absent: all, by name. One that does not exist is no error. */

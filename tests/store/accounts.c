@@ -178,6 +178,11 @@ START_TEST(tokens_find_their_account)
 	IS(fw_account_token_find(st, fw_str(text), FW_ACCOUNT_TOKEN_SESSION, NOW + 1999, &A, &a, &err), FW_ENOTFOUND);
 	OK(fw_account_token_list(st, alice, count_token, &n, &err));
 	ck_assert_int_eq(n, 2);
+	/* sessions end with the password, whoever changes it */
+	OK(fw_account_token_add(st, alice, FW_STR("s2"), FW_ACCOUNT_TOKEN_SESSION, NOW, NOW + 1000, text, &err));
+	OK(fw_account_set_password(st, FW_STR("alice"), FW_STR("another one"), &err));
+	IS(fw_account_token_find(st, fw_str(text), FW_ACCOUNT_TOKEN_SESSION, NOW, &A, &a, &err), FW_ENOTFOUND);
+	OK(fw_account_token_find(st, fw_str(again), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err));
 	OK(fw_account_token_remove(st, alice, FW_STR("phone"), &err));
 	IS(fw_account_token_remove(st, alice, FW_STR("phone"), &err), FW_ENOTFOUND);
 	IS(fw_account_token_find(st, fw_str(again), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err), FW_ENOTFOUND);

@@ -30,7 +30,11 @@ class Visitor:
     def log_in(self, name="alice", password=PASSWORD):
         r, text = self.request("POST", "/login", {"name": name, "password": password})
         equal(r.status, 303, text)
-        self.cookie = r.headers["Set-Cookie"].split(";")[0]
+        return self.take(r)
+
+    def take(self, response):
+        """The cookie that a response sets."""
+        self.cookie = response.headers["Set-Cookie"].split(";")[0]
         self.csrf = re.search('data-csrf="([0-9a-f]{32})"', self.request("GET", "/")[1])[1]
         return self
 

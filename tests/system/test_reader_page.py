@@ -345,9 +345,12 @@ def password(base):
     with http_server(base, conf="auth_failures_max = 3\nauth_failures_ms = 1h\n") as d:
         user_add(d)
         ours, other = Visitor(d).log_in(), Visitor(d).log_in()
-        equal([ours.post("/password", old=PASSWORD, new="new secret", again=again)[0].status
-               for again in ("newer secret", "new secret")], [400, 303])
-        equal((ours.request("GET", "/feeds")[0].status, other.request("GET", "/feeds")[0].status), (200, 401))
+        r = [ours.post("/password", old=PASSWORD, new="new secret", next="account", again=again)[0]
+             for again in ("newer secret", "new secret")]
+        equal(([x.status for x in r], r[1].headers["Location"]), ([400, 303], "./account"))
+        equal([v.request("GET", "/feeds")[0].status for v in (ours, other)], [401, 401], "sessions of the old password")
+        ours.take(r[1])
+        equal(ours.request("GET", "/feeds")[0].status, 200)
         other.log_in(password="new secret")
         names = re.findall('name="name" value="(browser-[0-9a-f]+)"', ours.request("GET", "/account")[1])
         equal(len(names), 2)
@@ -358,11 +361,14 @@ def password(base):
         r = ours.post("/logout")[0]
         holds(r.status == 303 and "Max-Age=0" in r.headers["Set-Cookie"], str(r.headers))
         equal(ours.request("GET", "/feeds")[0].status, 401, "the cookie after the end of its session")
+        other.log_in(password="new secret")
+        d.feedwheel.run("user", "passwd", "alice", stdin="newest secret\n")
+        equal(other.request("GET", "/feeds")[0].status, 401, "the operator changed the password")
         wrong = [other.request("POST", "/login", {"name": "alice", "password": "x%d" % i})[0].status for i in range(4)]
         equal(wrong, [401, 401, 401, 429])
-        equal(other.request("POST", "/login", {"name": "alice", "password": "new secret"})[0].status, 429)
-        # three logins, and the old password once
-        equal((metric(d, "logins_total"), metric(d, "login_failures_total")), (4, 3))
+        equal(other.request("POST", "/login", {"name": "alice", "password": "newest secret"})[0].status, 429)
+        # four logins, and the old password once
+        equal((metric(d, "logins_total"), metric(d, "login_failures_total")), (5, 3))
         holds(metric(d, 'reader_requests_total{api="page"}') >= 10, "requests of the page")
 
 

@@ -113,6 +113,8 @@ static int account_update(struct sql *s, void *ctx, struct fw_err *err)
 	if (!rc && w->what & STORE_ACCOUNT_PASSWORD)
 		rc = sql_exec(
 			s, "UPDATE accounts SET password = ?2 WHERE id = ?1", SQL_V(id, SQL_TEXT(w->a->password)), err);
+	if (!rc && w->what & STORE_ACCOUNT_PASSWORD)
+		rc = sql_exec(s, "DELETE FROM account_tokens WHERE account_id = ?1 AND kind = 1", SQL_V(id), err);
 	if (!rc && w->what & STORE_ACCOUNT_ADMIN)
 		rc = sql_exec(
 			s, "UPDATE accounts SET admin = ?2 WHERE id = ?1", SQL_V(id, SQL_INT(w->a->a.admin)), err);
@@ -177,7 +179,7 @@ static int account_row(void *ctx, const struct sql_row *row)
 	" (SELECT count(*) FROM subscriptions s WHERE s.account_id = a.id),"                 \
 	" (SELECT count(*) FROM account_tokens t WHERE t.account_id = a.id AND t.kind <> 1)" \
 	" FROM accounts a"
-_Static_assert(FW_ACCOUNT_TOKEN_SESSION == 1, "the statement has the number");
+_Static_assert(FW_ACCOUNT_TOKEN_SESSION == 1, "the statements have the number");
 
 static int sql_account_list(struct store *st, struct fw_str name, store_account_cb *cb, void *ctx, struct fw_err *err)
 {
