@@ -653,7 +653,7 @@ static void retract(struct fw_store *st, int64_t feed_id, const int *key, size_t
 
 START_TEST(a_reader_keeps_what_its_feed_takes_back)
 {
-	static const int key[] = {0, 1, 2, 3, 77};
+	static const int key[] = {0, 1, 2, 3, 77}, twice[] = {4, 4};
 	struct fw_store *st = fresh(_i);
 	int64_t alice = account_add(st, "alice"), bob = account_add(st, "bob"), feed, label;
 
@@ -672,6 +672,9 @@ START_TEST(a_reader_keeps_what_its_feed_takes_back)
 	retract(st, feed, key, FW_N(key));
 	ck_assert_int_eq(entry_count(st, feed), 3);
 	ck_assert(unread(st, alice) == 3 && unread(st, bob) == 3);
+	check_clean(st);
+	retract(st, feed, twice, FW_N(twice)); /* as two visits of one commit may */
+	ck_assert(entry_count(st, feed) == 2 && unread(st, alice) == 2 && unread(st, bob) == 2);
 	check_clean(st);
 	OK(fw_store_unsubscribe(st, feed, &err)); /* with its feed all goes */
 	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = bob, .labelled = true, .label_id = label}), 0);
@@ -782,6 +785,206 @@ START_TEST(edits_race_with_new_entries)
 	ck_assert_int_eq(kill(pid, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	(void)settled(st, alice);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* ---- all at once ----------------------------------------------------------------------------- */
+
+#define RUSH_FEEDS 3
+#define RUSH_MS 2000
+#define RUSH_PLAYERS 7 /* two put, one prunes, one merges; the others edit, and the last one is killed */
+
+struct rush {
+	char url[300];
+	int64_t account[2], feed[RUSH_FEEDS];
+};
+
+static uint64_t rush_dice(uint64_t *seed, uint64_t n)
+{
+	*seed = fw_hash64_seed(seed, sizeof(*seed), 7);
+	return *seed % n;
+}
+
+/* A lock may be waited for too long, or a deadlock happen too often; anything else is wrong. */
+static void rush_may_fail(int rc)
+{
+	if (!rc || rc == FW_EAGAIN || rc == FW_ENOTFOUND)
+		return;
+	fprintf(stderr, "# %s\n", err.text);
+	_exit(3);
+	if (rc == FW_EAGAIN)
+		fprintf(stderr, "# again: %s\n", err.text);
+}
+
+static void rush_put(struct fw_store *st, const struct rush *s, uint64_t *seed, int *next, int slot)
+{
+	int64_t feed = s->feed[rush_dice(seed, RUSH_FEEDS)];
+	int n = 1 + (int)rush_dice(seed, 4);
+	struct fw_entry_key k[20] = {{0}};
+	struct fw_entry_row e[4];
+	struct fw_feed f = {.id = feed};
+	struct fw_outcome o = {.feed_id = feed,
+		.feed = &f,
+		.entries = e,
+		.entry_n = (size_t)n,
+		.retracted = k,
+		.retracted_n = rush_dice(seed, 3) ? 0 : FW_N(k),
+		.visit = {.at_ms = NOW + *next * 10 + slot, .kind = FW_VISIT_PUSHED, .slot = -1}};
+
+	for (int i = 0; i < n; i++)
+		e[i] = entry(slot * 10000000 + *next + i, 1, "n", "<p>number</p>");
+	for (size_t i = 0; i < FW_N(k); i++) {
+		int key = slot * 10000000 + (*next > 40 ? *next - (int)i * (*next / 20) - 1 : (int)i);
+
+		memcpy(k[i].key, &key, sizeof(key));
+	}
+	*next += n;
+	rush_may_fail(fw_store_push(st, &o, 1, &err));
+}
+
+static void rush_edit(struct fw_store *st, const struct rush *s, uint64_t *seed)
+{
+	int64_t account = s->account[rush_dice(seed, 2)], some[200], star = FW_LABEL_STARRED;
+	struct fw_stream q = {.account_id = account, .limit = 1 + rush_dice(seed, 200)};
+	struct fw_entry_edit e = {.read = 1, .add = &star, .remove = &star};
+	uint64_t what = rush_dice(seed, 20);
+	int64_t feed;
+	bool added;
+
+	if (what == 0) {
+		rush_may_fail(fw_account_mark_read(st, &(struct fw_stream){.account_id = account}, 0, 0, &err));
+		return;
+	}
+	if (what == 1) {
+		q.feed_id = s->feed[rush_dice(seed, RUSH_FEEDS)];
+		rush_may_fail(fw_account_mark_read(st, &q, 0, 0, &err));
+		return;
+	}
+	if (what == 2) {
+		rush_may_fail(fw_account_unsubscribe(st, account, s->feed[rush_dice(seed, RUSH_FEEDS)], &err));
+		return;
+	}
+	if (what < 6) {
+		rush_may_fail(fw_account_subscribe(st, account,
+			fw_str(fw_arena_printf(&A, "https://s%d.example/", (int)rush_dice(seed, RUSH_FEEDS))), NULL,
+			NOW, &feed, &added, &err));
+		return;
+	}
+	if (what < 12)
+		q.read = FW_READ_UNREAD;
+	else if (what < 15) {
+		q.read = FW_READ_READ;
+		e.read = 0;
+	} else if (what < 17) {
+		e.read = -1;
+		e.add_n = 1;
+	} else if (what < 19) {
+		e.read = -1;
+		e.remove_n = 1;
+		q.labelled = true;
+	}
+	L.n = 0;
+	rush_may_fail(fw_account_ids(st, &q, list_one, &L, &err));
+	if (!L.n)
+		return;
+	memcpy(some, L.id, L.n * sizeof(*some));
+	rush_may_fail(fw_account_edit(st, account, some, L.n, &e, NOW, &err));
+}
+
+/* A feed of both accounts gets entries, some with the keys of another, and becomes that one. */
+static void rush_merge(struct fw_store *st, const struct rush *s, uint64_t *seed, int n)
+{
+	struct rush from = *s;
+	bool added;
+	int next = n * 10 % 5000;
+
+	for (int a = 0; a < 2; a++) {
+		if (rush_dice(seed, 3))
+			rush_may_fail(fw_account_subscribe(st, s->account[a],
+				fw_str(fw_arena_printf(&A, "https://m%d.example/", n)), NULL, NOW, &from.feed[0],
+				&added, &err));
+		else
+			from.feed[0] = subscribe(st, fw_arena_printf(&A, "https://m%d.example/", n), NOW);
+	}
+	from.feed[1] = from.feed[2] = from.feed[0];
+	for (int i = 0; i < 5; i++)
+		rush_put(st, &from, seed, &next, 0);
+	for (int i = 0; i < 5; i++)
+		rush_edit(st, s, seed);
+	rush_may_fail(fw_store_feed_merge(st, from.feed[0], s->feed[rush_dice(seed, RUSH_FEEDS)], &err));
+}
+
+static void rush_prune(struct fw_store *st)
+{
+	struct fw_prune p = {.now_ms = NOW, .entries_before_ms = NOW * 2};
+
+	usleep(400000);
+	rush_may_fail(fw_store_prune(st, &p, &err));
+}
+
+static void rush_play(const struct rush *s, int player, int again)
+{
+	struct fw_store *st = store_open(s->url, 0);
+	uint64_t seed = (uint64_t)player + 100 * (uint64_t)again;
+	int next = 0;
+
+	for (int n = 0;; n++) {
+		if (player < 2)
+			rush_put(st, s, &seed, &next, player);
+		else if (player == 2)
+			rush_prune(st);
+		else if (player == 3)
+			rush_merge(st, s, &seed, n);
+		else
+			rush_edit(st, s, &seed);
+	}
+}
+
+static pid_t rush_begin(const struct rush *s, int player, int again)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		rush_play(s, player, again);
+	ck_assert_int_gt(pid, 0);
+	return pid;
+}
+
+static void rush_end(pid_t pid)
+{
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* Edits, commits, retractions, retention, merges and kills at once. */
+START_TEST(counts_are_exact_in_a_rush)
+{
+	int64_t until_ms = fw_mono_ms() + (getenv("FW_LONG") ? 30 * RUSH_MS : RUSH_MS);
+	struct fw_store *st;
+	pid_t pid[RUSH_PLAYERS];
+	struct rush s;
+
+	ck_assert(fw_str_copy(s.url, sizeof(s.url), fw_str(scratch_url(_i, "rush"))));
+	st = store_open(s.url, FW_STORE_CREATE);
+	s.account[0] = account_add(st, "alice");
+	s.account[1] = account_add(st, "bob");
+	for (int f = 0; f < RUSH_FEEDS; f++)
+		s.feed[f] = account_subscribe(st, s.account[0], fw_arena_printf(&A, "https://s%d.example/", f), NULL);
+	for (int i = 0; i < RUSH_PLAYERS; i++)
+		pid[i] = rush_begin(&s, i, 0);
+	for (int again = 1; fw_mono_ms() < until_ms; again++) {
+		usleep(300000);
+		for (int i = 0; i < RUSH_PLAYERS; i++)
+			ck_assert_msg(waitpid(pid[i], NULL, WNOHANG) == 0, "player %d has ended", i);
+		rush_end(pid[RUSH_PLAYERS - 1]);
+		pid[RUSH_PLAYERS - 1] = rush_begin(&s, RUSH_PLAYERS - 1, again);
+	}
+	for (int i = 0; i < RUSH_PLAYERS; i++)
+		rush_end(pid[i]);
+	(void)settled(st, s.account[0]);
+	(void)settled(st, s.account[1]);
 	check_clean(st);
 	fw_store_close(st);
 }
@@ -1329,6 +1532,8 @@ int main(void)
 			tcase_add_loop_test(t, an_edit_is_stored_whole, driver, driver + 1);
 		if (under_test[driver].shared && has_accounts(driver))
 			tcase_add_loop_test(t, edits_race_with_new_entries, driver, driver + 1);
+		if (under_test[driver].shared && has_accounts(driver))
+			tcase_add_loop_test(t, counts_are_exact_in_a_rush, driver, driver + 1);
 	}
 	suite_add_tcase(s, t);
 	return run_suite(s);

@@ -3,8 +3,31 @@
  * Retraction: a commit removes the entries that their feeds take back, as retention removes old
  * ones; those with labels of accounts stay. An entry that is not stored leaves no trace.
  */
+#include <stdlib.h>
+
 #include "store/sql/core.h"
 #include "base/banned.h"
+
+static int retract_compare(const void *a, const void *b)
+{
+	const struct sql_old_entry *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Several visits of one commit may retract the same entry: keep each once. */
+static size_t retract_unique(struct sql_old_entry *e, size_t n)
+{
+	size_t kept = 0;
+
+	if (n)
+		qsort(e, n, sizeof(*e), retract_compare);
+	for (size_t i = 0; i < n; i++) {
+		if (!kept || e[kept - 1].id != e[i].id)
+			e[kept++] = e[i];
+	}
+	return kept;
+}
 
 int sql_entries_retract(struct sql *s, const struct sql_visit *v, size_t n, struct sql_changes *log, struct fw_err *err)
 {
@@ -15,6 +38,7 @@ int sql_entries_retract(struct sql *s, const struct sql_visit *v, size_t n, stru
 		" WHERE k.feed_id = v.feed AND k.entry_key = v.ekey AND e.id = k.entry_id"
 		" AND NOT EXISTS (SELECT 1 FROM entry_labels l WHERE l.entry_id = e.id) {update}",
 		"feed:i ekey:b");
+	struct sql_old_entry *e;
 	bool locked = false, any;
 	int rc;
 
@@ -28,9 +52,8 @@ int sql_entries_retract(struct sql *s, const struct sql_visit *v, size_t n, stru
 	}
 	rc = sql_rows_end(&r);
 	rc = rc == FW_ENOMEM ? fw_no_memory(err) : rc;
-	rc = rc ? rc :
-		  sql_entries_remove(s, (const struct sql_old_entry *)(const void *)found.p,
-			  found.len / sizeof(struct sql_old_entry), log, err);
+	e = (struct sql_old_entry *)(void *)found.p;
+	rc = rc ? rc : sql_entries_remove(s, e, retract_unique(e, found.len / sizeof(*e)), log, err);
 	fw_buf_finish(&found);
 	return rc;
 }
