@@ -790,6 +790,57 @@ START_TEST(edits_race_with_new_entries)
 }
 END_TEST
 
+#define RESTATE_N 100
+#define RESTATE_MS 1500
+
+/* Stores entries, marks all but the first read, then the first. */
+static void restate_for_ever(const char *url, int64_t account, int64_t feed)
+{
+	struct fw_store *st = store_open(url, 0);
+	int64_t id[RESTATE_N];
+
+	for (int64_t first = 0;; first += RESTATE_N) {
+		put_entries(st, feed, (int)first, (int)first + RESTATE_N);
+		for (int i = 0; i < RESTATE_N; i++)
+			id[i] = first + i + 1;
+		edit_all(st, account, id + 1, RESTATE_N - 1, 1);
+		usleep(2000); /* for others to see it */
+		edit_all(st, account, id, 1, 1);
+	}
+}
+
+START_TEST(what_is_read_stays_read)
+{
+	char url[300];
+	struct fw_store *st;
+	int64_t alice, feed, first = 0;
+	size_t before = 0;
+	pid_t pid;
+
+	ck_assert(fw_str_copy(url, sizeof(url), fw_str(scratch_url(_i, "restated"))));
+	st = store_open(url, FW_STORE_CREATE);
+	alice = account_add(st, "alice");
+	feed = account_subscribe(st, alice, "https://a.example/", NULL);
+	pid = fork();
+	if (pid == 0)
+		restate_for_ever(url, alice, feed);
+	ck_assert_int_gt(pid, 0);
+	for (int64_t until_ms = fw_mono_ms() + RESTATE_MS; fw_mono_ms() < until_ms;) {
+		size_t n = ids(st, (struct fw_stream){.account_id = alice, .read = FW_READ_UNREAD}), newer = 0;
+
+		while (newer < n && L.id[newer] >= L.id[n - 1] + RESTATE_N) /* of the next round */
+			newer++;
+		n -= newer;
+		ck_assert_msg(!n || L.id[newer + n - 1] != first || n <= before, "%zu are unread again", n - before);
+		before = n;
+		first = n ? L.id[newer + n - 1] : 0;
+	}
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	fw_store_close(st);
+}
+END_TEST
+
 /* ---- all at once ----------------------------------------------------------------------------- */
 
 #define RUSH_FEEDS 3
@@ -1532,6 +1583,8 @@ int main(void)
 			tcase_add_loop_test(t, an_edit_is_stored_whole, driver, driver + 1);
 		if (under_test[driver].shared && has_accounts(driver))
 			tcase_add_loop_test(t, edits_race_with_new_entries, driver, driver + 1);
+		if (under_test[driver].shared && has_accounts(driver))
+			tcase_add_loop_test(t, what_is_read_stays_read, driver, driver + 1);
 		if (under_test[driver].shared && has_accounts(driver))
 			tcase_add_loop_test(t, counts_are_exact_in_a_rush, driver, driver + 1);
 	}

@@ -16,11 +16,13 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+struct account_state_exception {
+	int64_t feed_id, entry_id;
+};
 struct account_state_reading {
 	struct sql_account_state *st;
 	const struct fw_stream *pick;
-	int64_t feed_id; /* of the last exception */
-	struct sql_account_feed *feed;
+	struct fw_buf exceptions; /* array of struct account_state_exception */
 };
 
 bool sql_stream_names(const struct fw_stream *q, int64_t feed_id, struct fw_str folder)
@@ -34,63 +36,102 @@ bool sql_stream_names(const struct fw_stream *q, int64_t feed_id, struct fw_str 
 	return q->folder_only ? fw_str_eq(folder, want) : fw_path_is_within(folder, want);
 }
 
-static int account_state_feed_row(void *ctx, const struct sql_row *row)
+/* A subscription, or (1) an exception. */
+static int account_state_row(void *ctx, const struct sql_row *row)
 {
-	const struct account_state_reading *r = ctx;
-	struct sql_account_feed f = {.feed_id = sql_int(row, 0), .mark_id = sql_int(row, 1)};
-	struct fw_str folder = sql_str(row, 2);
+	struct account_state_reading *r = ctx;
+	const struct account_state_exception x = {sql_int(row, 1), sql_int(row, 2)};
+	struct sql_account_feed f = {.feed_id = x.feed_id, .mark_id = x.entry_id};
 
-	f.picked = sql_stream_names(r->pick, f.feed_id, folder);
+	if (sql_int(row, 0)) {
+		fw_buf_add(&r->exceptions, &x, sizeof(x));
+		return r->exceptions.rc;
+	}
+	f.picked = sql_stream_names(r->pick, f.feed_id, sql_str(row, 3));
 	fw_buf_add(&r->st->feeds, &f, sizeof(f));
 	r->st->picked_n += f.picked;
 	return r->st->feeds.rc;
 }
 
-/* Exceptions come by feed and entry. */
-static int account_state_exception_row(void *ctx, const struct sql_row *row)
+static int account_state_feed_compare(const void *a, const void *b)
 {
-	struct account_state_reading *r = ctx;
-	int64_t feed_id = sql_int(row, 0), entry_id = sql_int(row, 1);
+	const struct sql_account_feed *x = a, *y = b;
 
-	if (feed_id != r->feed_id) {
-		r->feed_id = feed_id;
-		r->feed = sql_account_feed_find(r->st, feed_id);
-		if (r->feed)
-			r->feed->from = r->st->exception_n;
-	}
-	if (!r->feed)
-		return 0; /* unsubscribed since the feeds were read */
-	r->feed->n++;
-	r->st->exception_n++;
-	fw_buf_add(&r->st->exceptions, &entry_id, sizeof(entry_id));
-	return r->st->exceptions.rc;
+	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
 }
 
-#define STATE "SELECT feed_id, mark_id, folder FROM subscriptions WHERE account_id = ?1"
+static int account_state_exception_compare(const void *a, const void *b)
+{
+	const struct account_state_exception *x = a, *y = b;
+
+	if (x->feed_id != y->feed_id)
+		return x->feed_id < y->feed_id ? -1 : 1;
+	return x->entry_id < y->entry_id ? -1 : x->entry_id > y->entry_id;
+}
+
+/* Most engines return the rows in order. */
+static void account_state_sort(void *at, size_t n, size_t size, int (*compare)(const void *, const void *))
+{
+	size_t i = 1;
+
+	while (i < n && compare((char *)at + (i - 1) * size, (char *)at + i * size) < 0)
+		i++;
+	if (i < n)
+		qsort(at, n, size, compare);
+}
+
+/* Give each feed its exceptions. */
+static void account_state_join(struct sql_account_state *st, const struct account_state_exception *x, size_t n)
+{
+	struct sql_account_feed *f = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!f || f->feed_id != x[i].feed_id) {
+			f = sql_account_feed_find(st, x[i].feed_id);
+			if (!f)
+				continue;
+			f->from = st->exception_n;
+		}
+		f->n++;
+		st->exception_n++;
+		fw_buf_add(&st->exceptions, &x[i].entry_id, sizeof(x[i].entry_id));
+	}
+	st->exception = (int64_t *)(void *)st->exceptions.p;
+}
+
+/*
+ * One statement, so one snapshot has both: an edit that leaves nothing unread raises the mark and
+ * removes the exceptions, and with one of these alone entries that were read long ago are unread.
+ */
+#define STATE(and)                                                                        \
+	"SELECT 0, feed_id, mark_id, folder FROM subscriptions WHERE account_id = ?1" and \
+		" UNION ALL SELECT 1, feed_id, entry_id, NULL FROM read_exceptions WHERE account_id = ?1" and
 
 int sql_account_state_read(
 	struct sql *s, struct sql_account_state *st, const struct fw_stream *pick, struct fw_err *err)
 {
-	struct account_state_reading r = {.st = st, .pick = pick};
+	struct account_state_reading r = {.st = st, .pick = pick, .exceptions = FW_BUF_INIT(0)};
 	const struct sql_value v[] = {SQL_INT(pick->account_id), SQL_INT(pick->feed_id)};
+	struct account_state_exception *x;
+	size_t n;
 	int rc;
 
 	*st = (struct sql_account_state){
 		.account_id = pick->account_id, .feeds = FW_BUF_INIT(0), .exceptions = FW_BUF_INIT(0)};
 	rc = sql_accounts_absent(s, err);
 	rc = rc ? rc :
-		  sql_query(s, pick->feed_id ? STATE " AND feed_id = ?2" : STATE " ORDER BY feed_id", v,
-			  pick->feed_id ? 2 : 1, account_state_feed_row, &r, err);
+		  sql_query(s, pick->feed_id ? STATE(" AND feed_id = ?2") : STATE(""), v, pick->feed_id ? 2 : 1,
+			  account_state_row, &r, err);
 	st->feed = (struct sql_account_feed *)(void *)st->feeds.p;
 	st->feed_n = st->feeds.len / sizeof(*st->feed);
-	if (!rc && st->feed_n)
-		rc = sql_query(s,
-			pick->feed_id ? "SELECT feed_id, entry_id FROM read_exceptions WHERE account_id = ?1 AND"
-					" feed_id = ?2 ORDER BY feed_id, entry_id" :
-					"SELECT feed_id, entry_id FROM read_exceptions WHERE account_id = ?1"
-					" ORDER BY feed_id, entry_id",
-			v, pick->feed_id ? 2 : 1, account_state_exception_row, &r, err);
-	st->exception = (int64_t *)(void *)st->exceptions.p;
+	account_state_sort(st->feed, st->feed_n, sizeof(*st->feed), account_state_feed_compare);
+	x = (struct account_state_exception *)(void *)r.exceptions.p;
+	n = r.exceptions.len / sizeof(*x);
+	account_state_sort(x, n, sizeof(*x), account_state_exception_compare);
+	account_state_join(st, x, n);
+	if (!rc && st->exceptions.rc)
+		rc = FW_ENOMEM;
+	fw_buf_finish(&r.exceptions);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
