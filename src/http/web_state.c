@@ -89,5 +89,8 @@ enum MHD_Result web_mark_all(struct web *w)
 
 	if (!upto)
 		return web_fail(w, MHD_HTTP_BAD_REQUEST, "Invalid upto: expected the number of an entry.");
+	/* what cannot be read must not stand for all */
+	if ((http_form_get(&w->form, "feed").p && !s.feed_id) || (http_form_get(&w->form, "folder").p && !s.folder.p))
+		return web_fail(w, MHD_HTTP_BAD_REQUEST, "Invalid feed or folder.");
 	return state_done(w, fw_account_mark_read(w->r->store, &s, 0, upto, &w->err));
 }

@@ -631,7 +631,8 @@ def wrong(base):
         for path, more, words in (
                 ("/read", {}, "Invalid id"), ("/read", {"id": "x"}, "Invalid id"), ("/star", {"id": "-1"},
                     "Invalid id"),
-                ("/all", {}, "Invalid upto"), ("/subscribe", {"url": ""}, "missing"),
+                ("/all", {}, "Invalid upto"), ("/all", {"upto": 9, "feed": "x"}, "Invalid feed"),
+                ("/all", {"upto": 9, "folder": long}, "Invalid feed"), ("/subscribe", {"url": ""}, "missing"),
                 ("/subscribe", {"url": "ftp://x.example/"}, "http"), ("/subscribe", {"url": "http://x.example/",
                     "title": long},
                                                                     "too long"),
