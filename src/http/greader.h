@@ -23,13 +23,16 @@
 #define GREADER_IDS_MAX 50000     /* ids of one response */
 #define GREADER_CONTENTS_MAX 1000 /* items of one page of contents */
 
+struct greader_feeds;
+
 /* A request of an account. miniflux.h has the same. */
 struct greader {
 	struct request *r;
 	struct fw_account account;
 	struct fw_str token; /* that the request was authorized by */
 	struct http_form form;
-	struct list_page p; /* the response, and the arena of the request */
+	struct list_page p;            /* the response, and the arena of the request */
+	struct greader_feeds *folders; /* of greader_folder_find(); NULL: not read yet */
 	struct fw_err err;
 };
 

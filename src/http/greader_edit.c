@@ -155,6 +155,32 @@ static bool edit_named_read(struct greader *g, struct greader_stream *out, enum 
 	return false;
 }
 
+struct edit_looking {
+	struct fw_str name;
+	int64_t entry_n;
+};
+
+static int edit_label_look(void *ctx, const struct fw_label *label)
+{
+	struct edit_looking *l = ctx;
+
+	if (fw_str_eq(label->name, l->name))
+		l->entry_n = label->entry_n;
+	return 0;
+}
+
+/*
+ * A folder has become a part of another one; both may have labels, as categories of Miniflux. The
+ * first one's goes, unless entries have it.
+ */
+static int edit_label_drop(struct greader *g, struct fw_str name)
+{
+	struct edit_looking l = {.name = name};
+	int rc = fw_account_label_list(g->r->store, g->account.id, edit_label_look, &l, &g->err);
+
+	return rc || l.entry_n ? rc : fw_account_label_rename(g->r->store, g->account.id, name, FW_STR(""), &g->err);
+}
+
 /* to "": removed. */
 static enum MHD_Result edit_named_rename(struct greader *g, struct fw_str from, struct fw_str to)
 {
@@ -166,6 +192,8 @@ static enum MHD_Result edit_named_rename(struct greader *g, struct fw_str from, 
 	if (rc)
 		return http_store_failed(g->r, rc, &g->err);
 	label_rc = fw_account_label_rename(g->r->store, g->account.id, from, to, &g->err);
+	if (folder && label_rc == FW_EINVAL) /* the name is taken */
+		label_rc = edit_label_drop(g, from);
 	if (label_rc && !(folder && label_rc == FW_ENOTFOUND))
 		return http_store_failed(g->r, label_rc, &g->err);
 	return greader_ok(g);

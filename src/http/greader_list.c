@@ -260,7 +260,7 @@ static int list_label_keep(void *ctx, const struct fw_label *label)
 	struct list_labels *l = ctx;
 	struct fw_arena *a = &l->g->p.arena;
 
-	if (list_folders_have(l->folders, label->name))
+	if (!label->entry_n || list_folders_have(l->folders, label->name))
 		return 0;
 	if (l->n == l->cap) {
 		size_t cap = l->cap ? 2 * l->cap : 16;

@@ -14,6 +14,7 @@
 #define N_DEFAULT 20
 #define STREAMS_MAX 100
 #define NOT_FEEDS_MAX 1000
+#define TARGETS_MAX 1000 /* parameters it, and xt */
 #define SECONDS_MAX INT64_C(1000000000000)
 #define CHUNK 250 /* items that are read from the store at once */
 
@@ -35,26 +36,21 @@ int greader_feed_id(struct greader *g, const struct greader_stream *stream, int6
 	return rc == FW_EINVAL || rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-struct stream_folder {
-	struct fw_str name;
-	bool found;
-};
-
-static int stream_folder_look(void *ctx, const struct fw_subscription *s)
-{
-	struct stream_folder *f = ctx;
-
-	f->found = fw_str_eq(s->folder, f->name);
-	return f->found ? 1 : 0;
-}
-
+/* Read once for a request: it may name many folders, and an account have many feeds. */
 int greader_folder_find(struct greader *g, struct fw_str name, bool *found)
 {
-	struct stream_folder f = {name, false};
-	int rc = fw_account_subscription_list(g->r->store, g->account.id, 0, true, stream_folder_look, &f, &g->err);
+	struct greader_feeds *f = g->folders ? g->folders : fw_arena_calloc(&g->p.arena, 1, sizeof(*f));
+	int rc = f ? 0 : fw_no_memory(&g->err);
 
-	*found = f.found;
-	return rc < 0 ? rc : 0;
+	*found = false;
+	if (!rc && !g->folders)
+		rc = greader_feeds_read(g, 0, true, f);
+	if (rc)
+		return rc;
+	g->folders = f;
+	for (size_t i = 0; i < f->n && !*found; i++)
+		*found = fw_str_eq(f->feed[i].folder, name);
+	return 0;
 }
 
 static int stream_cannot(struct greader *g)
@@ -216,6 +212,10 @@ static bool stream_targets_read(struct greader *g, const char *name,
 	struct fw_str text;
 	size_t at = 0;
 
+	if (http_form_count(&g->form, name) > TARGETS_MAX) {
+		*ok = greader_wrong(g, name, "at most 1000 streams");
+		return false;
+	}
 	while ((text = http_form_next(&g->form, name, &at)).p) {
 		if (!text.len)
 			continue;

@@ -408,6 +408,8 @@ def invalid(base):
             ("subscription/edit", "ac=subscribe&s=feed/ftp://a.example/"),
             ("subscription/edit", "ac=subscribe&s=feed/https://a.example/&t=" + "x" * 2001)):
             equal(c.post(path, body).status, 400, (path, body[:60]))
+        equal([c.post("stream/items/ids", "s=feed/1" + "&xt=user/-/label/none" * n).status for n in (1000, 1001)],
+              [200, 400])
         equal(c.post("rename-tag", "s=user/-/label/none&dest=user/-/label/a").status, 404)
         equal(c.post("mark-all-as-read", "s=feed/https://none.example/").status, 404)
         equal(c.post("subscription/edit", "ac=unsubscribe&s=feed/4711").status, 404)

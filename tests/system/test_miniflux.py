@@ -496,6 +496,24 @@ def greader_below(base):
             equal(sorted(c.ids("status=read")), sorted(int(i) for i in ids[:3]))
 
 
+@case("rename-tag makes one folder of two, which are categories here", needs="server")
+def greader_renames(base):
+    with serving(base) as d:
+        c = Client(d)
+        with with_feeds(d, c):
+            g = greader_client(d)
+            for name, feed in zip(("one", "two"), c.get("feeds")):
+                category = c.post("categories", {"title": name})["id"]
+                c.put("feeds/%d" % feed["id"], {"category_id": category}, want=201)
+            first = c.ids("category_id=%d" % (category - 1))[0]
+            g.edit([str(first)], "a=user/-/label/two").ok()
+            g.post("rename-tag", "s=user/-/label/one&dest=user/-/label/two").ok()
+            titles = [x["title"] for x in c.get("categories")]
+            equal((titles, len(c.get("categories/%d/feeds" % category))), (["All", "two"], 2))
+            g.post("rename-tag", "s=user/-/label/two&dest=user/-/label/three").ok()
+            equal([x["title"] for x in c.get("categories")], ["All", "three"])
+
+
 # ---- what is refused -------------------------------------------------------------------------------------
 
 @case("each route needs an account's password or token, and refuses other sites' pages and operators' tokens",
