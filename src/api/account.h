@@ -22,6 +22,7 @@ struct fw_config;
 #define FW_ACCOUNT_PASSWORD_MAX 1024
 #define FW_ACCOUNT_TOKEN_MAX 48   /* text of a token and NUL; [A-Za-z0-9] only (GRD-03) */
 #define FW_ACCOUNT_TOKENS_MAX 100 /* of an account; sessions expire */
+#define FW_LABELS_MAX 1000        /* of an account */
 #define FW_LABEL_NAME_MAX 200     /* bytes of a label, a folder, a title: UTF-8 without control characters */
 #define FW_LABEL_STARRED 0        /* the label that every account has */
 
@@ -141,7 +142,10 @@ struct fw_label {
 typedef int fw_label_cb(void *ctx, const struct fw_label *label);
 FW_MUST_CHECK int fw_account_label_list(
 	struct fw_store *st, int64_t account_id, fw_label_cb *cb, void *ctx, struct fw_err *err);
-/* The label's id; make: created if there is none, else FW_ENOTFOUND. */
+/*
+ * The label's id; make: created if there is none, else FW_ENOTFOUND. FW_EINVAL: the name is
+ * invalid, or the account has FW_LABELS_MAX labels.
+ */
 FW_MUST_CHECK int fw_account_label(
 	struct fw_store *st, int64_t account_id, struct fw_str name, bool make, int64_t *id, struct fw_err *err);
 /* to "": removed, and its entries lose it. FW_EINVAL: the name is taken. */

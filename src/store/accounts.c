@@ -56,11 +56,32 @@ bool store_folder_rest(struct fw_str from, struct fw_str path, struct fw_str *re
 
 #define FITS " at most 200 bytes of UTF-8, without control characters"
 
+/* MariaDB compares without the spaces at the end, others with them: names have none. */
+static struct fw_str account_name_trim(struct fw_str s)
+{
+	while (s.len && s.p[0] == ' ')
+		s = fw_str_sub(s, 1, s.len);
+	while (s.len && s.p[s.len - 1] == ' ')
+		s.len--;
+	return s;
+}
+
+struct fw_str store_folder_trim(struct fw_str folder)
+{
+	size_t n;
+
+	do {
+		n = folder.len;
+		folder = account_name_trim(fw_path_trim(folder));
+	} while (folder.len != n);
+	return folder;
+}
+
 static int account_folder_check(const struct store *to, struct fw_str *folder, struct fw_err *err)
 {
 	if (!fw_utf8_fits(*folder, FW_LABEL_NAME_MAX))
 		return store_invalid(to, "account: a folder has" FITS, err);
-	*folder = folder->p ? fw_path_trim(*folder) : *folder;
+	*folder = folder->p ? store_folder_trim(*folder) : *folder;
 	return 0;
 }
 
@@ -91,7 +112,7 @@ int fw_account_folder_rename(
 {
 	int rc = account_folder_check(store_of(st), &to, STORE_ERR(err));
 
-	from = fw_path_trim(from);
+	from = store_folder_trim(from);
 	if (!rc && !from.len)
 		rc = store_invalid(store_of(st), "account: the folder's name is missing", STORE_ERR(err));
 	return rc ? rc : ACCOUNTS(st, folder_rename, account_id, from, to, only, STORE_ERR(err));
@@ -114,17 +135,24 @@ int fw_account_label_list(struct fw_store *st, int64_t account_id, fw_label_cb *
 int fw_account_label(
 	struct fw_store *st, int64_t account_id, struct fw_str name, bool make, int64_t *id, struct fw_err *err)
 {
-	int rc = account_label_check(store_of(st), name, STORE_ERR(err));
+	int rc;
 
 	*id = 0;
+	name = account_name_trim(name);
+	rc = account_label_check(store_of(st), name, STORE_ERR(err));
 	return rc ? rc : ACCOUNTS(st, label, account_id, name, make, id, STORE_ERR(err));
 }
 
 int fw_account_label_rename(
 	struct fw_store *st, int64_t account_id, struct fw_str from, struct fw_str to, struct fw_err *err)
 {
-	int rc = to.len ? account_label_check(store_of(st), to, STORE_ERR(err)) : 0;
+	int rc = 0;
 
+	if (to.len) {
+		to = account_name_trim(to);
+		rc = account_label_check(store_of(st), to, STORE_ERR(err));
+	}
+	from = account_name_trim(from);
 	return rc ? rc : ACCOUNTS(st, label_rename, account_id, from, to, STORE_ERR(err));
 }
 

@@ -132,6 +132,8 @@ START_TEST(accounts_come_and_go)
 	IS(fw_account_login(st, FW_STR("alice"), FW_STR("wrong horse"), &id, &err), FW_ENOTFOUND);
 	ck_assert_int_eq(id, 0);
 	IS(fw_account_login(st, FW_STR("nobody"), PASSWORD, &id, &err), FW_ENOTFOUND);
+	IS(fw_account_login(st, FW_STR("alice "), PASSWORD, &id, &err), FW_ENOTFOUND);
+	IS(fw_account_login(st, FW_STR("\xff"), PASSWORD, &id, &err), FW_ENOTFOUND);
 	IS(fw_account_login(st, FW_STR("alice"), FW_STR_NONE, &id, &err), FW_ENOTFOUND);
 	OK(fw_account_set_password(st, FW_STR("alice"), FW_STR("another one"), &err));
 	IS(fw_account_login(st, FW_STR("alice"), PASSWORD, &id, &err), FW_ENOTFOUND);
@@ -216,7 +218,7 @@ END_TEST
 
 struct sub {
 	struct fw_subscription s;
-	char title[100], folder[100], url[100];
+	char title[100], folder[FW_LABEL_NAME_MAX + 1], url[100];
 	int n;
 };
 
@@ -386,6 +388,7 @@ START_TEST(labels_have_names)
 	ck_assert(!L.starred[0] && L.label_n[0] == 1);
 	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = bob, .labelled = true, .label_id = x}), 0);
 	IS(fw_account_label_rename(st, alice, FW_STR("later"), FW_STR("work"), &err), FW_EINVAL);
+	IS(fw_account_label_rename(st, alice, FW_STR("later"), FW_STR(" work "), &err), FW_EINVAL);
 	OK(fw_account_label_rename(st, alice, FW_STR("later"), FW_STR("soon"), &err));
 	IS(fw_account_label_rename(st, alice, FW_STR("later"), FW_STR("soon"), &err), FW_ENOTFOUND);
 	OK(fw_account_label_rename(st, alice, FW_STR("soon"), FW_STR(""), &err));
@@ -558,6 +561,30 @@ START_TEST(nothing_without_an_sql_store)
 		IS(fw_account_mark_read(st, &(struct fw_stream){.account_id = 5}, 0, 0, &err), FW_ENOTFOUND);
 		ck_assert_int_eq(unread(st, 5), 0);
 	}
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(folders_stay_short_and_labels_few)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), a, b, id;
+	char longer[FW_LABEL_NAME_MAX];
+
+	a = account_subscribe(st, alice, "https://a.example/", " a/ ");
+	b = account_subscribe(st, alice, "https://b.example/", "a/b");
+	ck_assert_str_eq(sub_of(st, alice, a).folder, "a");
+	memset(longer, 'x', sizeof(longer));
+	longer[sizeof(longer) - 1] = 0;
+	IS(fw_account_folder_rename(st, alice, FW_STR("a"), fw_str(longer), false, &err), FW_EINVAL);
+	ck_assert_str_eq(sub_of(st, alice, a).folder, "a");
+	OK(fw_account_folder_rename(st, alice, FW_STR("a"), fw_str(longer + 1), false, &err));
+	ck_assert_uint_eq(strlen(sub_of(st, alice, b).folder), FW_LABEL_NAME_MAX);
+	for (int i = 0; i < FW_LABELS_MAX; i++)
+		OK(fw_account_label(st, alice, fw_str(fw_arena_printf(&A, "l%d", i)), true, &id, &err));
+	IS(fw_account_label(st, alice, FW_STR("one more"), true, &id, &err), FW_EINVAL);
+	ck_assert(strstr(err.text, "limit of 1000 labels"));
+	OK(fw_account_label(st, alice, FW_STR("l7 "), true, &id, &err));
 	fw_store_close(st);
 }
 END_TEST
@@ -1565,9 +1592,9 @@ int main(void)
 	const TTest *const every[] = {nothing_without_an_sql_store};
 	const TTest *const sql[] = {accounts_come_and_go, tokens_find_their_account, fever_clients_send_a_hash,
 		subscriptions_have_titles_and_folders, invalid_names_are_refused, labels_have_names,
-		streams_are_limited_and_searched, entries_are_got_by_number, edits_below_the_mark,
-		marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back, all_is_read_again,
-		a_random_walk};
+		folders_stay_short_and_labels_few, streams_are_limited_and_searched, entries_are_got_by_number,
+		edits_below_the_mark, marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back,
+		all_is_read_again, a_random_walk};
 	Suite *s = suite_create("accounts");
 	TCase *t = tcase_create("every driver");
 

@@ -60,8 +60,11 @@ int account_find(struct fw_store *st, struct fw_str name, struct fw_arena *a, st
 {
 	struct account_finding w = {.a = a, .out = out, .password = password};
 	const struct store_accounts *d = store_accounts(store_of(st), err);
-	int rc = d ? d->list(store_of(st), name.p ? name : FW_STR(""), account_found, &w, err) : FW_EINVAL;
+	int rc = d ? 0 : FW_EINVAL;
 
+	/* the engines differ in what they make of other names, such as "alice " */
+	if (!rc && !account_name_check(name, &(struct fw_err){0}))
+		rc = d->list(store_of(st), name, account_found, &w, err);
 	if (rc == FW_ENOMEM)
 		return fw_no_memory(err);
 	return rc || w.found ? rc :
@@ -312,7 +315,7 @@ static struct fw_subscription account_subscription_of(const struct fw_feed_new *
 
 	if (!fw_utf8_fits(s.title, FW_LABEL_NAME_MAX))
 		s.title = FW_STR_NONE;
-	s.folder = fw_utf8_fits(s.folder, FW_LABEL_NAME_MAX) && s.folder.p ? fw_path_trim(s.folder) : FW_STR_NONE;
+	s.folder = fw_utf8_fits(s.folder, FW_LABEL_NAME_MAX) && s.folder.p ? store_folder_trim(s.folder) : FW_STR_NONE;
 	return s;
 }
 

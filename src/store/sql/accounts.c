@@ -460,6 +460,7 @@ struct account_folder_renaming {
 	struct fw_arena a;
 	struct sql_rows put;
 	size_t n;
+	bool longer; /* a folder below would have too long a name */
 };
 
 static int account_folder_row(void *ctx, const struct sql_row *row)
@@ -473,6 +474,7 @@ static int account_folder_row(void *ctx, const struct sql_row *row)
 			    fw_str(fw_arena_printf(&w->a, "%.*s%.*s", FW_STR_ARG(w->to), FW_STR_ARG(rest)));
 	if (!path.p)
 		return FW_ENOMEM;
+	w->longer |= path.len > FW_LABEL_NAME_MAX;
 	sql_rows_add(&w->put, SQL_V(SQL_INT(w->account_id), SQL_INT(sql_int(row, 0)), SQL_TEXT(path)));
 	w->n++;
 	return 0;
@@ -484,6 +486,7 @@ static int account_folder_rename(struct sql *s, void *ctx, struct fw_err *err)
 	int rc = sql_account_lock(s, w->account_id, err);
 
 	w->n = 0;
+	w->longer = false;
 	w->put = (struct sql_rows)SQL_ROWS(s, err,
 		"UPDATE subscriptions AS t SET folder = v.path {from} WHERE t.account_id = v.owner AND t.feed_id ="
 		" v.feed",
@@ -493,6 +496,9 @@ static int account_folder_rename(struct sql *s, void *ctx, struct fw_err *err)
 			  SQL_V(SQL_INT(w->account_id)), account_folder_row, w, err);
 	if (rc == FW_ENOMEM)
 		rc = fw_no_memory(err);
+	if (!rc && w->longer)
+		rc = fw_err_set(err, FW_EINVAL, "%s: a folder below would have a name of more than %d bytes", s->name,
+			FW_LABEL_NAME_MAX);
 	w->put.rc = w->put.rc ? w->put.rc : rc;
 	rc = sql_rows_end(&w->put);
 	return rc || w->n ? rc :
@@ -555,10 +561,18 @@ static int account_label_make(struct sql *s, void *ctx, struct fw_err *err)
 {
 	struct account_labelling *w = ctx;
 	const struct sql_value owner = SQL_INT(w->account_id);
+	int64_t n = 0;
 	int rc = sql_account_lock(s, w->account_id, err);
 
 	rc = rc ? rc : account_label_find(s, w->account_id, w->name, &w->id, err);
 	if (rc || w->id)
+		return rc;
+	rc = sql_query_int(s, "SELECT count(*) FROM labels WHERE account_id = ?1", SQL_V(owner), 0, &n, err);
+	if (!rc && n >= FW_LABELS_MAX)
+		return fw_err_set(err, FW_EINVAL,
+			"%s: the limit of %d labels of an account is reached: remove some first", s->name,
+			FW_LABELS_MAX);
+	if (rc)
 		return rc;
 	rc = sql_exec(s, "UPDATE accounts SET label_id = label_id + 1 WHERE id = ?1", SQL_V(owner), err);
 	rc = rc ? rc : sql_query_int(s, "SELECT label_id FROM accounts WHERE id = ?1", SQL_V(owner), 0, &w->id, err);
