@@ -868,6 +868,39 @@ START_TEST(what_is_read_stays_read)
 }
 END_TEST
 
+#define LEFT_FEEDS 200
+
+/* A feed that one account leaves while another comes is polled. */
+START_TEST(a_feed_with_a_subscriber_is_not_paused)
+{
+	char url[300];
+	struct fw_store *st;
+	int64_t alice, bob, feed[LEFT_FEEDS];
+	pid_t pid;
+
+	ck_assert(fw_str_copy(url, sizeof(url), fw_str(scratch_url(_i, "left"))));
+	st = store_open(url, FW_STORE_CREATE);
+	alice = account_add(st, "alice");
+	bob = account_add(st, "bob");
+	for (int i = 0; i < LEFT_FEEDS; i++)
+		feed[i] = account_subscribe(st, bob, fw_arena_printf(&A, "https://f%d.example/", i), NULL);
+	pid = fork();
+	if (pid == 0) {
+		st = store_open(url, 0);
+		for (int i = 0; i < LEFT_FEEDS; i++)
+			OK(fw_account_unsubscribe(st, bob, feed[i], &err));
+		_exit(0);
+	}
+	ck_assert_int_gt(pid, 0);
+	for (int i = 0; i < LEFT_FEEDS; i++)
+		account_subscribe(st, alice, fw_arena_printf(&A, "https://f%d.example/", i), NULL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	for (int i = 0; i < LEFT_FEEDS; i++)
+		ck_assert_msg(find(st, feed[i], &A).status == FW_FEED_ACTIVE, "feed %d is paused", i);
+	fw_store_close(st);
+}
+END_TEST
+
 /* ---- all at once ----------------------------------------------------------------------------- */
 
 #define RUSH_FEEDS 3
@@ -1606,6 +1639,8 @@ int main(void)
 	for (int driver = 0; driver < under_test_n; driver++) {
 		for (size_t i = 0; i < FW_N(sql) && has_accounts(driver); i++)
 			tcase_add_loop_test(t, sql[i], driver, driver + 1);
+		if (under_test[driver].shared && has_accounts(driver))
+			tcase_add_loop_test(t, a_feed_with_a_subscriber_is_not_paused, driver, driver + 1);
 		if (under_test[driver].shared && has_accounts(driver))
 			tcase_add_loop_test(t, an_edit_is_stored_whole, driver, driver + 1);
 		if (under_test[driver].shared && has_accounts(driver))

@@ -220,12 +220,21 @@ static int account_feed_switch(
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
+/*
+ * Pause a feed without subscribers. One who comes meanwhile may still find it active, and resume
+ * nothing; so subscribers are counted again.
+ */
 static int account_feed_abandon(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 {
+	const struct store_accounts *d = store_of(st)->driver->accounts;
 	int64_t n;
-	int rc = store_of(st)->driver->accounts->subscriber_count(store_of(st), feed_id, &n, err);
+	int rc = d->subscriber_count(store_of(st), feed_id, &n, err);
 
-	return rc || n ? rc : account_feed_switch(st, feed_id, FW_FEED_ACTIVE, FW_FEED_PAUSED, err);
+	if (rc || n)
+		return rc;
+	rc = account_feed_switch(st, feed_id, FW_FEED_ACTIVE, FW_FEED_PAUSED, err);
+	rc = rc ? rc : d->subscriber_count(store_of(st), feed_id, &n, err);
+	return rc || !n ? rc : account_feed_switch(st, feed_id, FW_FEED_PAUSED, FW_FEED_ACTIVE, err);
 }
 
 /* ---- subscriptions --------------------------------------------------------------------------- */
