@@ -151,7 +151,7 @@ enum MHD_Result greader_disable_tag(struct greader *g);
 
 /*
  * Subscribe to the feed at an address, or, with serve_discovery, to the one that the site there
- * names; with title, folder and login of *f. f->id and existed are out; id 0: there is no feed, and
+ * names; with title, folder and login of *f. f->id is out; id 0: there is no feed, and
  * *why says so. False: responded.
  */
 FW_MUST_CHECK bool greader_address_add(

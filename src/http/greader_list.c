@@ -5,15 +5,8 @@
 #include "base/clock.h"
 #include "base/url.h"
 #include "http/greader.h"
+#include "http/subscriptions.h"
 #include "base/banned.h"
-
-static struct fw_str list_title(const struct fw_subscription *s)
-{
-	return s->title.len             ? s->title :
-		s->feed->user_title.len ? s->feed->user_title :
-		s->feed->title.len      ? s->feed->title :
-					  s->feed->url;
-}
 
 /* A member that is a stream's id: a prefix and a name. */
 static void list_id(struct fw_json *j, const char *key, const char *prefix, struct fw_str name)
@@ -59,7 +52,7 @@ static int list_feed_add(void *ctx, const struct fw_subscription *s)
 		.newest_ms = s->newest_ms,
 		.folder = fw_arena_str(l->a, s->folder)};
 	if (s->feed) {
-		f->feed[f->n].title = fw_arena_str(l->a, list_title(s));
+		f->feed[f->n].title = fw_arena_str(l->a, subscription_title(s));
 		f->feed[f->n].url = fw_arena_str(l->a, s->feed->url);
 		f->feed[f->n].home = fw_arena_str(l->a, s->feed->home_page_url);
 		f->feed[f->n].error = fw_arena_str(l->a, s->feed->error);
@@ -108,7 +101,7 @@ static int list_subscription_add(void *ctx, const struct fw_subscription *s)
 
 	fw_json_object(j, NULL);
 	list_feed_id(j, "id", s->feed_id);
-	fw_json_str(j, "title", list_title(s));
+	fw_json_str(j, "title", subscription_title(s));
 	fw_json_array(j, "categories");
 	if (s->folder.len) {
 		fw_json_object(j, NULL);

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The Google Reader API: subscribing, also by a site's address, and OPML.
- *
- * With serve_discovery quickadd fetches an address that the store does not know, to see whether it
- * is a feed or a page that names one. It does so with the limits and the address guard of all
- * fetches, in less time, and for one request of this server at once; others wait outside the pool.
- * Without it an address is taken for a feed's, and the workers fetch it.
- */
+/* The Google Reader API: subscribing, also by a site's address, and OPML. */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/url.h"
 #include "base/utf8.h"
-#include "api/opml.h"
+#include "http/address.h"
 #include "http/greader.h"
+#include "http/subscriptions.h"
 #include "base/banned.h"
 
 #define EDITS_MAX 1000
-#define DISCOVERY_MS (15 * FW_SECOND_MS)
 
 /* ---- subscription/edit ----------------------------------------------------------------------- */
 
@@ -48,18 +41,11 @@ static int subscribe_folder_leave(struct greader *g, struct fw_str from, struct 
 	return rc;
 }
 
-/* Subscribe to a clean URL. */
-static int subscribe_url(struct greader *g, struct fw_feed_new *f)
-{
-	size_t added;
-
-	return fw_account_import(g->r->store, g->account.id, f, 1, fw_now_ms(), &added, &g->err);
-}
-
 static int subscribe_one(struct greader *g, const struct greader_stream *stream, const struct fw_subscription *set)
 {
 	struct fw_feed_new f = {.user_title = set->title, .folder = set->folder};
 	struct fw_feed known;
+	size_t added;
 	int rc = 0;
 
 	f.url = stream->url;
@@ -67,7 +53,7 @@ static int subscribe_one(struct greader *g, const struct greader_stream *stream,
 		rc = fw_store_feed_find(g->r->store, stream->feed_id, FW_STR_NONE, &g->p.arena, &known, &g->err);
 		f.url = rc ? FW_STR_NONE : known.url;
 	}
-	return rc ? rc : subscribe_url(g, &f);
+	return rc ? rc : fw_account_import(g->r->store, g->account.id, &f, 1, fw_now_ms(), &added, &g->err);
 }
 
 static int subscribe_edit_one(
@@ -126,133 +112,74 @@ enum MHD_Result greader_subscription_edit(struct greader *g)
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-struct address {
-	struct fw_response answer; /* if the address was fetched: of it, or of the feed that it names */
-	struct fw_str url, user, pass;
-	int64_t until_ms; /* monotonic: when the page and its feed must be there */
-	bool gate;        /* is taken */
-};
-
-static int address_fetch(struct greader *g, struct address *q)
+/*
+ * Open an address, which address_close() follows in any case. False: responded. *why: the address
+ * is invalid.
+ */
+static bool subscribe_open(
+	struct greader *g, struct fw_str text, struct address *q, const char **why, enum MHD_Result *ok)
 {
-	struct fw_config c = *g->r->thread->h->config;
-
-	c.total_timeout_ms = FW_MIN(c.total_timeout_ms, FW_MAX(q->until_ms - fw_mono_ms(), (int64_t)1));
-	return fw_fetch_url(&c, q->url, q->user, q->pass, &q->answer, &g->err);
-}
-
-/* Fetch the first feed that the page names. */
-static int address_follow(struct greader *g, struct address *q)
-{
-	struct fw_str url, user, pass;
-
-	if (q->answer.doc || !q->answer.feeds ||
-		fw_url_clean(&g->p.arena, q->answer.feeds->href, &url, &user, &pass, NULL))
-		return 0;
-	if (!fw_url_same_origin(q->url, url)) /* the login is for the page's origin */
-		q->user = q->pass = FW_STR_NONE;
-	q->url = url;
-	fw_response_free(&q->answer);
-	return address_fetch(g, q);
+	*q = (struct address){.r = g->r, .arena = &g->p.arena, .err = &g->err};
+	*why = NULL;
+	switch (address_open(q, text, false)) {
+	case ADDRESS_READY:
+		return true;
+	case ADDRESS_INVALID:
+		*why = g->err.text;
+		return true;
+	case ADDRESS_LATER:
+		*ok = MHD_YES;
+		return false;
+	case ADDRESS_BUSY:
+		*ok = http_problem(g->r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", ADDRESS_BUSY_TEXT);
+		return false;
+	case ADDRESS_FAILED:
+		break;
+	}
+	*ok = http_store_failed(g->r, q->rc, &g->err);
+	return false;
 }
 
 /* Words that outlive the response. */
-static const char *address_why(struct greader *g, const char *text)
+static const char *subscribe_why(struct greader *g, const struct address *q)
 {
-	const char *why = fw_arena_str(&g->p.arena, fw_str(text)).p;
-
-	return why ? why : "out of memory";
+	g->err = q->answer.err;
+	return g->err.text;
 }
 
-/*
- * Read an address, and fetch it, unless the store knows it or there is no serve_discovery. False:
- * responded. *why: the address is invalid. address_end() follows in any case.
- */
-static bool address_begin(
-	struct greader *g, struct fw_str text, struct address *q, const char **why, enum MHD_Result *ok)
+static int subscribe_address(struct greader *g, struct address *q, struct fw_feed_new *f, const char **why)
 {
-	struct fw_feed f;
-	int rc;
+	int rc = address_follow(q);
 
-	*why = NULL;
-	if (fw_url_clean(&g->p.arena, text, &q->url, &q->user, &q->pass, &g->err)) {
-		*why = address_why(g, g->err.text);
-		return true;
-	}
-	rc = fw_store_feed_find(g->r->store, 0, q->url, &g->p.arena, &f, &g->err);
-	if (rc == FW_ENOTFOUND && g->r->thread->h->config->serve_discovery) {
-		switch (http_gate_enter(&g->r->thread->h->discoveries, g->r)) {
-		case GATE_LATER:
-			*ok = MHD_YES;
-			return false;
-		case GATE_FULL:
-			*ok = http_problem(
-				g->r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "too many addresses wait to be fetched");
-			return false;
-		case GATE_TAKEN:
-			break;
-		}
-		q->gate = true;
-		q->until_ms = fw_mono_ms() + DISCOVERY_MS;
-		rc = address_fetch(g, q);
-	}
-	if (rc && rc != FW_ENOTFOUND)
-		*ok = http_store_failed(g->r, rc, &g->err);
-	return !rc || rc == FW_ENOTFOUND;
-}
-
-static void address_end(struct greader *g, struct address *q)
-{
-	if (!q->gate)
-		return;
-	fw_response_free(&q->answer);
-	http_gate_leave(&g->r->thread->h->discoveries);
-}
-
-static int address_subscribe(struct greader *g, struct address *q, struct fw_feed_new *f, const char **why)
-{
-	int rc = q->gate ? address_follow(g, q) : 0;
-
-	if (rc)
-		return rc;
-	if (q->gate && !q->answer.doc) {
-		*why = address_why(g, q->answer.err.text);
-		return 0;
-	}
-	f->url = q->url;
-	if (!f->username.len) {
-		f->username = q->user;
-		f->password = q->pass;
-	}
-	rc = subscribe_url(g, f);
-	/* what was fetched is the first visit; if that fails, a worker will visit the feed */
-	if (!rc && q->answer.doc)
-		rc = fw_response_store(g->r->store, g->r->thread->h->config, &q->answer, f->id, &g->err);
+	if (!rc && q->fetched && !q->answer.doc)
+		*why = subscribe_why(g, q);
+	else if (!rc)
+		rc = address_subscribe(q, g->account.id, f, fw_now_ms());
 	return rc;
 }
 
 bool greader_address_add(
 	struct greader *g, struct fw_str text, struct fw_feed_new *f, const char **why, enum MHD_Result *ok)
 {
-	struct address q = {.gate = false};
-	bool good = address_begin(g, text, &q, why, ok);
+	struct address q;
+	bool good = subscribe_open(g, text, &q, why, ok);
 	int rc = 0;
 
 	if (good && !*why)
-		rc = address_subscribe(g, &q, f, why);
-	address_end(g, &q);
+		rc = subscribe_address(g, &q, f, why);
+	address_close(&q);
 	if (rc)
 		*ok = http_store_failed(g->r, rc, &g->err);
 	return good && !rc;
 }
 
-static struct greader_found address_found(struct greader *g, struct fw_str url, struct fw_str title)
+static struct greader_found subscribe_found(struct greader *g, struct fw_str url, struct fw_str title)
 {
 	return (struct greader_found){
 		.url = fw_arena_str(&g->p.arena, url), .title = fw_arena_str(&g->p.arena, title.len ? title : url)};
 }
 
-static int address_list(struct greader *g, const struct address *q, struct greader_found **found, size_t *n)
+static int subscribe_found_list(struct greader *g, const struct address *q, struct greader_found **found, size_t *n)
 {
 	const struct fw_link *l;
 	size_t max = 1;
@@ -262,14 +189,14 @@ static int address_list(struct greader *g, const struct address *q, struct gread
 	*found = fw_arena_calloc(&g->p.arena, max, sizeof(**found));
 	if (!*found)
 		return fw_no_memory(&g->err);
-	if (!q->gate) {
-		(*found)[(*n)++] = address_found(g, q->url, FW_STR_NONE);
+	if (!q->fetched) {
+		(*found)[(*n)++] = subscribe_found(g, q->url, FW_STR_NONE);
 	} else if (q->answer.doc) {
-		(*found)[*n] = address_found(g, q->url, q->answer.doc->title);
+		(*found)[*n] = subscribe_found(g, q->url, q->answer.doc->title);
 		(*found)[(*n)++].format = q->answer.doc->format;
 	} else {
 		for (l = q->answer.feeds; l; l = l->next)
-			(*found)[(*n)++] = address_found(g, l->href, l->title);
+			(*found)[(*n)++] = subscribe_found(g, l->href, l->title);
 	}
 	return g->p.arena.failed ? fw_no_memory(&g->err) : 0;
 }
@@ -277,16 +204,16 @@ static int address_list(struct greader *g, const struct address *q, struct gread
 bool greader_address_look(struct greader *g, struct fw_str text, struct greader_found **found, size_t *n,
 	const char **why, enum MHD_Result *ok)
 {
-	struct address q = {.gate = false};
-	bool good = address_begin(g, text, &q, why, ok);
+	struct address q;
+	bool good = subscribe_open(g, text, &q, why, ok);
 	int rc = 0;
 
 	*n = 0;
 	if (good && !*why)
-		rc = address_list(g, &q, found, n);
+		rc = subscribe_found_list(g, &q, found, n);
 	if (good && !rc && !*n && !*why)
-		*why = address_why(g, q.answer.err.text);
-	address_end(g, &q);
+		*why = subscribe_why(g, &q);
+	address_close(&q);
 	if (rc)
 		*ok = http_store_failed(g->r, rc, &g->err);
 	return good && !rc;
@@ -331,88 +258,34 @@ enum MHD_Result greader_quickadd(struct greader *g)
 
 /* ---- OPML ------------------------------------------------------------------------------------ */
 
-static void export_write(struct greader *g, const struct greader_feeds *f, struct fw_opml_item *item)
+static struct subscriptions subscribe_all(struct greader *g)
 {
-	struct fw_opml_writer w;
-
-	for (size_t i = 0; i < f->n; i++)
-		item[i] = (struct fw_opml_item){.folder = f->feed[i].folder,
-			.title = f->feed[i].title,
-			.url = f->feed[i].url,
-			.home = f->feed[i].home,
-			.at = i};
-	fw_opml_sort(item, f->n);
-	fw_opml_begin(&w, &g->p.out, fw_now_ms());
-	for (size_t i = 0; i < f->n; i++)
-		fw_opml_add(&w, &item[i]);
-	fw_opml_end(&w);
+	return (struct subscriptions){.store = g->r->store,
+		.account_id = g->account.id,
+		.now_ms = fw_now_ms(),
+		.arena = &g->p.arena,
+		.err = &g->err};
 }
 
 enum MHD_Result greader_export(struct greader *g)
 {
-	struct greader_feeds f;
-	struct fw_opml_item *item;
+	const struct subscriptions all = subscribe_all(g);
 	enum MHD_Result ok;
-	int rc = greader_feeds_read(g, 0, false, &f);
+	int rc = subscriptions_export(&all, &g->p.out);
 
-	item = rc ? NULL : fw_arena_calloc(&g->p.arena, f.n, sizeof(*item));
-	if (!rc && !item)
-		rc = fw_no_memory(&g->err);
-	if (!rc)
-		export_write(g, &f, item);
 	ok = list_page_send(&g->p, "text/x-opml; charset=UTF-8", rc, &g->err);
 	list_page_begin(&g->p, g->r);
 	return ok;
 }
 
-struct import {
-	struct greader *g;
-	struct fw_feed_new *feed;
-	size_t n, cap, refused_n;
-};
-
-static int import_one(void *ctx, const struct fw_opml_outline *o)
-{
-	struct import *im = ctx;
-	struct fw_arena *a = &im->g->p.arena;
-	struct fw_feed_new f = {.id = 0};
-	int rc = fw_url_clean(a, o->url, &f.url, &f.username, &f.password, NULL);
-
-	im->refused_n += rc == FW_EINVAL;
-	if (rc)
-		return rc == FW_EINVAL ? 0 : rc;
-	if (im->n == im->cap) {
-		size_t cap = im->cap ? 2 * im->cap : 256;
-
-		im->feed = fw_arena_grow(a, im->feed, im->cap * sizeof(f), cap * sizeof(f));
-		im->cap = cap;
-		if (!im->feed)
-			return FW_ENOMEM;
-	}
-	/* a title equal to the URL is no title: OPML requires one */
-	if (!fw_str_eq(o->title, o->url))
-		f.user_title = fw_arena_str(a, fw_str_trim(o->title));
-	f.folder = fw_arena_str(a, o->folder);
-	f.home_page_url = fw_arena_str(a, o->home_page_url);
-	im->feed[im->n++] = f;
-	return a->failed ? FW_ENOMEM : 0;
-}
-
 bool greader_opml_add(struct greader *g, size_t *n, size_t *refused_n, enum MHD_Result *ok)
 {
-	struct import im = {.g = g};
-	size_t added = 0;
-	int rc = fw_opml_read(g->r->body.p, g->r->body.len, import_one, NULL, &im, &g->err);
+	const struct subscriptions all = subscribe_all(g);
+	int rc = subscriptions_import(&all, fw_buf_str(&g->r->body), n, refused_n);
 
-	*n = im.n;
-	*refused_n = im.refused_n;
-	if (rc == FW_EFORMAT) {
+	if (rc == FW_EFORMAT)
 		*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "malformed", "%s", g->err.text);
-		return false;
-	}
-	if (!rc && im.n)
-		rc = fw_account_import(g->r->store, g->account.id, im.feed, im.n, fw_now_ms(), &added, &g->err);
-	if (rc)
+	else if (rc)
 		*ok = http_store_failed(g->r, rc, &g->err);
 	return !rc;
 }

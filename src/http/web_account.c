@@ -2,10 +2,8 @@
 /* The page: the account: password, browsers and apps that are logged in, OPML. */
 #include <openssl/crypto.h>
 
-#include "api/opml.h"
 #include "base/clock.h"
-#include "base/err.h"
-#include "base/url.h"
+#include "http/subscriptions.h"
 #include "http/web.h"
 #include "base/banned.h"
 
@@ -116,98 +114,33 @@ enum MHD_Result web_account(struct web *w)
 
 /* ---- OPML ------------------------------------------------------------------------------------ */
 
-struct account_opml {
-	struct web *w;
-	struct fw_opml_item *item;
-	size_t n, cap;
-};
-
-static int accountpage_opml_item(void *ctx, const struct fw_subscription *s)
+static struct subscriptions accountpage_subscriptions(struct web *w)
 {
-	struct account_opml *x = ctx;
-	struct fw_arena *a = &x->w->arena;
-	const struct web_feed *f = web_feed_find(x->w, s->feed_id);
-
-	if (x->n == x->cap) /* of one that was added meanwhile */
-		return 0;
-	x->item[x->n] = (struct fw_opml_item){.folder = fw_arena_str(a, s->folder.p ? s->folder : FW_STR("")),
-		.title = f ? f->title : fw_arena_str(a, s->feed->url),
-		.url = fw_arena_str(a, s->feed->url),
-		.home = fw_arena_str(a, s->feed->home_page_url.p ? s->feed->home_page_url : FW_STR("")),
-		.at = x->n};
-	x->n++;
-	return a->failed ? FW_ENOMEM : 0;
+	return (struct subscriptions){.store = w->r->store,
+		.account_id = w->account.id,
+		.now_ms = w->now_ms,
+		.arena = &w->arena,
+		.err = &w->err};
 }
 
 enum MHD_Result web_export(struct web *w)
 {
-	struct account_opml x = {.w = w};
-	struct fw_opml_writer out;
-	int rc = web_feeds_read(w, 0);
+	const struct subscriptions all = accountpage_subscriptions(w);
+	int rc = subscriptions_export(&all, &w->out);
 
-	x.cap = w->feeds.n;
-	x.item = fw_arena_calloc(&w->arena, x.cap + 1, sizeof(*x.item));
-	if (!rc && !x.item)
-		rc = fw_no_memory(&w->err);
-	rc = rc ?
-		rc :
-		fw_account_subscription_list(w->r->store, w->account.id, 0, false, accountpage_opml_item, &x, &w->err);
-	if (rc)
-		return web_store_failed(w, rc);
-	fw_opml_sort(x.item, x.n);
-	fw_opml_begin(&out, &w->out, w->now_ms);
-	for (size_t i = 0; i < x.n; i++)
-		fw_opml_add(&out, &x.item[i]);
-	fw_opml_end(&out);
-	return web_send_as(w, MHD_HTTP_OK, "text/x-opml; charset=UTF-8");
-}
-
-struct account_import {
-	struct web *w;
-	struct fw_feed_new *feed;
-	size_t n, cap, refused_n;
-};
-
-static int accountpage_import_one(void *ctx, const struct fw_opml_outline *o)
-{
-	struct account_import *im = ctx;
-	struct fw_arena *a = &im->w->arena;
-	struct fw_feed_new f = {.id = 0};
-	int rc = fw_url_clean(a, o->url, &f.url, &f.username, &f.password, NULL);
-
-	im->refused_n += rc == FW_EINVAL;
-	if (rc)
-		return rc == FW_EINVAL ? 0 : rc;
-	if (im->n == im->cap) {
-		size_t cap = im->cap ? 2 * im->cap : 256;
-
-		im->feed = fw_arena_grow(a, im->feed, im->cap * sizeof(f), cap * sizeof(f));
-		im->cap = cap;
-		if (!im->feed)
-			return FW_ENOMEM;
-	}
-	/* a title equal to the URL is no title: OPML requires one */
-	if (!fw_str_eq(o->title, o->url) && web_text_fits(o->title, FW_LABEL_NAME_MAX))
-		f.user_title = fw_arena_str(a, fw_str_trim(o->title));
-	if (web_text_fits(o->folder, FW_LABEL_NAME_MAX))
-		f.folder = fw_arena_str(a, o->folder);
-	f.home_page_url = fw_arena_str(a, o->home_page_url);
-	im->feed[im->n++] = f;
-	return a->failed ? FW_ENOMEM : 0;
+	return rc ? web_store_failed(w, rc) : web_send_as(w, MHD_HTTP_OK, "text/x-opml; charset=UTF-8");
 }
 
 enum MHD_Result web_import(struct web *w)
 {
-	struct fw_str file = http_form_get(&w->form, "opml");
-	struct account_import im = {.w = w};
-	size_t added = 0;
-	int rc = fw_opml_read(file.p ? file.p : "", file.len, accountpage_import_one, NULL, &im, &w->err);
+	const struct subscriptions all = accountpage_subscriptions(w);
+	size_t n, refused_n;
+	int rc = subscriptions_import(&all, http_form_get(&w->form, "opml"), &n, &refused_n);
 
 	if (rc == FW_EFORMAT)
 		return web_fail(w, MHD_HTTP_BAD_REQUEST, "This is no OPML file: %s", w->err.text);
-	if (!rc && !im.n)
+	if (!rc && !n)
 		return web_fail(w, MHD_HTTP_BAD_REQUEST, "The file has no feeds.");
-	rc = rc ? rc : fw_account_import(w->r->store, w->account.id, im.feed, im.n, w->now_ms, &added, &w->err);
 	return rc ? web_store_failed(w, rc) : web_go(w, "feeds");
 }
 

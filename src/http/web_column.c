@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "http/subscriptions.h"
 #include "http/web.h"
 #include "base/banned.h"
 
@@ -16,10 +17,6 @@ static int column_feed_add(void *ctx, const struct fw_subscription *s)
 {
 	struct web *w = ctx;
 	struct fw_arena *a = &w->arena;
-	struct fw_str title = s->title.len ? s->title :
-		s->feed->user_title.len    ? s->feed->user_title :
-		s->feed->title.len         ? s->feed->title :
-					     s->feed->url;
 
 	if (w->feeds.n == w->feeds.cap) {
 		size_t cap = w->feeds.cap ? 2 * w->feeds.cap : 64, size = sizeof(*w->feeds.feed);
@@ -31,7 +28,7 @@ static int column_feed_add(void *ctx, const struct fw_subscription *s)
 	}
 	w->feeds.feed[w->feeds.n++] = (struct web_feed){.id = s->feed_id,
 		.unread_n = s->unread_n,
-		.title = fw_arena_str(a, title),
+		.title = fw_arena_str(a, subscription_title(s)),
 		.folder = fw_arena_str(a, s->folder.p ? s->folder : FW_STR("")),
 		.failing = s->feed->fail_n > 0 || s->feed->status == FW_FEED_GONE ||
 			s->feed->status == FW_FEED_QUARANTINED};
