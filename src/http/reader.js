@@ -216,6 +216,29 @@ function setStar(row) {
 	change('star', idOf(row), on ? '1' : '0');
 }
 
+// The server says which labels the entry has then.
+async function setLabel(row, form, button) {
+	const body = new URLSearchParams(new FormData(form)), piece = document.createElement('template');
+	body.set('part', '1');
+	if (button.name)
+		body.set(button.name, button.value);
+	try {
+		const response = await fetch(button.getAttribute('formaction') || 'label', {method: 'POST', body});
+		piece.innerHTML = await response.text();
+		if (!response.ok)
+			return say(piece.content.textContent.trim(), 6000);
+		contents.delete(idOf(row));
+		if ($('.labels', row)) // it is still open
+			$('.labels', row).replaceWith(piece.content);
+		if (row === current)
+			$('.title', row).focus({preventScroll: true});
+		say('');
+		return refreshColumn();
+	} catch (e) {
+		return say('The label cannot be stored now', 4000);
+	}
+}
+
 function select(row, scroll) {
 	if (current)
 		current.classList.remove('current');
@@ -410,7 +433,12 @@ async function ask(words, button) {
 }
 
 document.addEventListener('submit', async e => {
-	const button = e.submitter;
+	const button = e.submitter, row = button && button.closest('.labels') && button.closest('.row');
+	if (row) {
+		e.preventDefault();
+		setLabel(row, e.target, button);
+		return;
+	}
 	if (!button || button.dataset.ask === undefined || e.target.dataset.sure)
 		return;
 	e.preventDefault();
@@ -491,6 +519,15 @@ const KEYS = {
 	Enter: onRow(toggle),
 	m: onRow(row => setRead(row, row.classList.contains('unread'))),
 	s: onRow(setStar),
+	l: onRow(async row => {
+		if (!row.classList.contains('open'))
+			await open(row);
+		const form = $('.labels details', row);
+		if (form) {
+			form.open = true;
+			$('[name=add]', form).focus();
+		}
+	}),
 	v: onRow(async row => {
 		const link = $('.original', row) || $('.original', Object.assign(document.createElement('template'),
 			{innerHTML: await contentOf(row)}).content);
@@ -517,8 +554,11 @@ document.addEventListener('keydown', e => {
 	if (!column || e.ctrlKey || e.metaKey || e.altKey || e.isComposing || $('dialog[open]'))
 		return;
 	if (target.closest('input, select, textarea, [contenteditable]')) {
+		const form = target.closest('.labels details');
 		if (key === 'Escape')
 			target.blur();
+		if (key === 'Escape' && form)
+			form.open = false;
 		return;
 	}
 	if (Date.now() - prefix < 1500 && PLACES[key]) {

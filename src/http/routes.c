@@ -192,6 +192,7 @@ static const struct route ROUTE[] = {
 	WEB_POST("/logout", web_logout, false),
 	WEB_POST("/read", web_read, true),
 	WEB_POST("/star", web_star, false),
+	WEB_POST("/label", web_label, true),
 	WEB_POST("/all", web_mark_all, true),
 	WEB_GET("/add", web_add),
 	WEB_POST("/preview", web_preview, false),

@@ -176,6 +176,10 @@ static void web_view_read(struct web *w)
 	v->kind = fw_str_eq(kind, FW_STR("all"))   ? WEB_ALL :
 		fw_str_eq(kind, FW_STR("starred")) ? WEB_STARRED :
 						     WEB_UNREAD;
+	if (!web_text(w, "label", FW_LABEL_NAME_MAX, &v->label) || !v->label.len)
+		v->label = FW_STR_NONE;
+	else if (!fw_str_eq(kind, FW_STR("unread")))
+		v->kind = WEB_ALL;
 	v->feed_id = web_number(w, "feed");
 	v->from_id = web_number(w, "from");
 	v->oldest_first = fw_str_eq(http_form_get(&w->form, "order"), FW_STR("old"));

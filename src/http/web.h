@@ -32,6 +32,7 @@ struct web_view {
 	enum web_kind kind;
 	int64_t feed_id;      /* 0: all */
 	struct fw_str folder; /* absent: all; "": feeds in none */
+	struct fw_str label;  /* absent: any or none */
 	struct fw_str search; /* absent: none */
 	bool oldest_first;
 	int64_t from_id; /* the last entry of the page before; 0: the first page */
@@ -60,6 +61,11 @@ struct web {
 		int64_t unread_n, failing_n;
 		bool read;
 	} feeds;
+	struct {
+		struct fw_label *label;
+		size_t n, cap;
+		bool read;
+	} labels;
 	int64_t now_ms;
 	struct fw_err err;
 };
@@ -124,6 +130,8 @@ enum MHD_Result web_password(struct web *w);
 /* ---- web_river.c, web_column.c, web_entry.c -------------------------------------------------- */
 
 enum MHD_Result web_river(struct web *w);
+/* The entries of the view. FW_ENOTFOUND: there is no such label. */
+FW_MUST_CHECK int web_view_stream(struct web *w, struct fw_stream *s);
 /* The column of folders and feeds. Errors: those of the store. */
 FW_MUST_CHECK int web_column_put(struct web *w);
 /* Set w->feeds, unless that was done: all, or feed_id alone, if it is subscribed. */
@@ -142,6 +150,16 @@ void web_content_add(struct web *w, const struct fw_stream_entry *e);
 void web_content_rewrite(struct fw_buf *out, struct fw_str html, struct fw_str extra, int heading);
 /* Append the beginning of its text, of max bytes, as HTML without tags. */
 void web_content_text(struct fw_buf *out, struct fw_str html, size_t max);
+
+/* ---- web_label.c ----------------------------------------------------------------------------- */
+
+/* Set w->labels, unless that was done. */
+FW_MUST_CHECK int web_labels_read(struct web *w);
+/* The column's list of those that entries have. w->feeds and w->labels are set. */
+void web_labels_put(struct web *w);
+/* Those of an entry, and the form for another. w->labels is set. */
+void web_entry_labels_put(struct web *w, const struct fw_stream_entry *se);
+enum MHD_Result web_label(struct web *w);
 
 /* ---- web_state.c ----------------------------------------------------------------------------- */
 

@@ -204,7 +204,7 @@ static void column_view_put(struct web *w, enum web_kind kind, const char *name,
 {
 	struct web_view to = {.kind = kind};
 	bool here = strcmp(w->r->route->path, "/") == 0 && w->view.kind == kind && !w->view.feed_id &&
-		!w->view.folder.p && !w->view.search.p;
+		!w->view.folder.p && !w->view.label.p && !w->view.search.p;
 
 	web_put(w, "<li><a data-key=\"%s\" href=\"./", key);
 	web_view_put(w, &to);
@@ -228,6 +228,7 @@ int web_column_put(struct web *w)
 {
 	int rc = web_feeds_read(w, 0);
 
+	rc = rc ? rc : web_labels_read(w);
 	if (rc)
 		return rc;
 	if (fw_str_eq(http_form_get(&w->form, "part"), FW_STR("folder"))) {
@@ -247,7 +248,9 @@ int web_column_put(struct web *w)
 	column_view_put(w, WEB_STARRED, "Starred", "s", 0);
 	web_put(w, "</ul>\n<ul class=\"tree\">\n");
 	column_tree_put(w);
-	web_put(w, "</ul>\n<ul class=\"places\">\n");
+	web_put(w, "</ul>\n");
+	web_labels_put(w);
+	web_put(w, "<ul class=\"places\">\n");
 	column_place_put(w, "add", "Add a feed");
 	column_place_put(w, "feeds", "Feeds");
 	if (w->account.admin) {

@@ -100,7 +100,7 @@ static void entry_tools_put(struct web *w, const struct fw_stream_entry *se)
 {
 	int64_t id = se->entry->id;
 
-	web_put(w, "<p class=\"tools\"><button class=\"star\" form=\"state\" formaction=\"star");
+	web_put(w, "<div class=\"tools\"><button class=\"star\" form=\"state\" formaction=\"star");
 	if (!web_is_part(w))
 		web_put(w, "?next=entry%%3Fid%%3D%d", id);
 	web_put(w,
@@ -116,7 +116,8 @@ static void entry_tools_put(struct web *w, const struct fw_stream_entry *se)
 			"<a class=\"button original\" href=\"%t\" target=\"_blank\" rel=\"noopener noreferrer\">"
 			"<svg><use href=\"#i-out\"/></svg> Original</a>",
 			se->entry->url);
-	web_put(w, "</p>\n");
+	web_entry_labels_put(w, se);
+	web_put(w, "</div>\n");
 }
 
 struct entry_page {
@@ -179,6 +180,7 @@ enum MHD_Result web_entry(struct web *w)
 			w->r->store, w->account.id, &id, id != 0, false, entry_feed_id, &feed_id, &w->err);
 	if (!rc && (feed_id || !web_is_part(w)))
 		rc = web_feeds_read(w, feed_id);
+	rc = rc ? rc : web_labels_read(w);
 	rc = rc ? rc : fw_account_entries_get(w->r->store, w->account.id, &id, id != 0, true, entry_put, &p, &w->err);
 	rc = rc ? rc : p.found ? entry_mark_read(w, id) : 0;
 	if (rc)

@@ -51,6 +51,8 @@ void web_view_put(struct web *w, const struct web_view *v)
 		web_put(w, "&amp;feed=%d", v->feed_id);
 	if (v->folder.p)
 		web_put(w, "&amp;folder=%q", v->folder);
+	if (v->label.p)
+		web_put(w, "&amp;label=%q", v->label);
 	if (v->search.p)
 		web_put(w, "&amp;q=%q", v->search);
 	if (v->oldest_first)
@@ -109,6 +111,7 @@ static const struct {
 	{"all", "M4 6h12M4 10h12M4 14h8"},
 	{"up", "M6 16V4M2.5 7.5L6 4l3.500 3.500M11 6h6M11 10h4M11 14h2"},
 	{"down", "M6 4v12M2.5 12.500L6 16l3.500-3.500M11 6h2M11 10h4M11 14h6"},
+	{"tag", "M3 3h6.500l7.500 7.500-6.500 6.500L3 9.500zM6.500 6.500h0"},
 	{"gear", "M4 6h8M16 6h0M4 14h2M10 14h6M14 4v4M8 12v4"},
 };
 
@@ -172,7 +175,7 @@ void web_bar_put(struct web *w, const char *title)
 
 static const char *const HTML_KEYS[][2] = {{"j", "open the next entry"}, {"k", "open the entry before"},
 	{"n", "go to the next without opening it"}, {"p", "go to the one before"}, {"o", "open or close"},
-	{"Space", "scroll; at the end open the next"}, {"m", "read or unread"}, {"s", "star"},
+	{"Space", "scroll; at the end open the next"}, {"m", "read or unread"}, {"s", "star"}, {"l", "add a label"},
 	{"v", "original in a new tab"}, {"A", "mark all as read"}, {"r", "refresh"}, {"/", "search"},
 	{"J", "next feed or folder"}, {"K", "feed or folder before"}, {"g u", "unread"}, {"g a", "all entries"},
 	{"g s", "starred"}, {"g f", "feeds"}, {"u", "show or hide the column"}, {"?", "these keys"}, {"Esc", "close"}};

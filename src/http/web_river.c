@@ -81,20 +81,31 @@ static int river_row(void *ctx, const struct fw_stream_entry *se)
 
 /* ---- the view -------------------------------------------------------------------------------- */
 
+int web_view_stream(struct web *w, struct fw_stream *s)
+{
+	const struct web_view *view = &w->view;
+
+	*s = (struct fw_stream){.account_id = w->account.id,
+		.feed_id = view->feed_id,
+		.folder = view->folder,
+		.labelled = view->kind == WEB_STARRED || view->label.p,
+		.read = view->kind == WEB_UNREAD ? FW_READ_UNREAD : FW_READ_ANY,
+		.search = view->search};
+	return view->label.p ? fw_account_label(w->r->store, w->account.id, view->label, false, &s->label_id, &w->err) :
+			       0;
+}
+
 static int river_read(struct web *w, struct river *v)
 {
 	const struct web_view *view = &w->view;
-	struct fw_stream s = {.account_id = w->account.id,
-		.feed_id = view->feed_id,
-		.folder = view->folder,
-		.labelled = view->kind == WEB_STARRED,
-		.read = view->kind == WEB_UNREAD ? FW_READ_UNREAD : FW_READ_ANY,
-		.search = view->search,
-		.oldest_first = view->oldest_first,
-		.limit = WEB_PAGE + 1,
-		.content = true};
-	int rc;
+	struct fw_stream s;
+	int rc = web_view_stream(w, &s);
 
+	if (rc)
+		return rc;
+	s.oldest_first = view->oldest_first;
+	s.limit = WEB_PAGE + 1;
+	s.content = true;
 	*(view->oldest_first ? &s.after_id : &s.before_id) = view->from_id;
 	web_put(w, "<ol class=\"rows\">\n");
 	rc = fw_account_entries(w->r->store, &s, river_row, v, &w->err);
@@ -124,6 +135,8 @@ static struct fw_str river_title(const struct web *w)
 		return w->view.search;
 	if (f)
 		return f->title;
+	if (w->view.label.p)
+		return w->view.label;
 	if (w->view.folder.p)
 		return w->view.folder.len ? w->view.folder : FW_STR("No folder");
 	return w->view.kind == WEB_ALL      ? FW_STR("All entries") :
@@ -131,18 +144,25 @@ static struct fw_str river_title(const struct web *w)
 					      FW_STR("Unread");
 }
 
-static int64_t river_unread_n(const struct web *w)
+/* Of the view, whatever it searches for. */
+static int river_unread_count(struct web *w, int64_t *n)
 {
-	int64_t n = 0;
+	struct fw_stream s;
+	int rc = web_view_stream(w, &s);
 
+	*n = 0;
+	s.search = FW_STR_NONE;
+	s.read = FW_READ_UNREAD;
+	if (rc || s.labelled)
+		return rc ? rc : fw_account_count(w->r->store, &s, n, &w->err);
 	for (size_t i = 0; i < w->feeds.n; i++) {
 		const struct web_feed *f = &w->feeds.feed[i];
 
 		if ((!w->view.feed_id || f->id == w->view.feed_id) &&
 			(!w->view.folder.p || web_folder_has(w->view.folder, f->folder)))
-			n += f->unread_n;
+			*n += f->unread_n;
 	}
-	return n;
+	return 0;
 }
 
 static void river_switch_put(struct web *w, const struct web_view *to, const char *icon, const char *name)
@@ -163,6 +183,8 @@ static void river_mark_all_put(struct web *w, int64_t newest_id, int64_t unread_
 		web_put(w, "<input type=\"hidden\" name=\"feed\" value=\"%d\">", w->view.feed_id);
 	if (w->view.folder.p)
 		web_put(w, "<input type=\"hidden\" name=\"folder\" value=\"%t\">", w->view.folder);
+	if (w->view.label.p)
+		web_put(w, "<input type=\"hidden\" name=\"label\" value=\"%t\">", w->view.label);
 	web_put(w,
 		"<button data-ask=\"Mark %d as read?\"><svg><use href=\"#i-check\"/></svg> <span>Mark all as "
 		"read</span></button>"
@@ -170,9 +192,8 @@ static void river_mark_all_put(struct web *w, int64_t newest_id, int64_t unread_
 		unread_n);
 }
 
-static void river_head_put(struct web *w, int64_t newest_id)
+static void river_head_put(struct web *w, int64_t newest_id, int64_t unread_n)
 {
-	int64_t unread_n = river_unread_n(w);
 	struct web_view to = w->view;
 
 	web_put(w,
@@ -225,7 +246,9 @@ static void river_empty_put(struct web *w)
 		web_put(w, "<p>All is read.</p><p><a href=\"./");
 		web_view_put(w, &all);
 		web_put(w, "\">Show read entries</a></p>");
-	} else
+	} else if (w->view.label.p)
+		web_put(w, "<p>No entry has this label. Press <kbd>l</kbd> on one.</p>");
+	else
 		web_put(w, "<p>There are no entries yet.</p>");
 	web_put(w, "</div>\n");
 }
@@ -234,14 +257,16 @@ static enum MHD_Result river_page_send(struct web *w)
 {
 	struct fw_account_counts counts = {.newest_id = 0};
 	struct river v = {.w = w};
+	int64_t unread_n = 0;
 	/* before the entries: what is stored meanwhile must stay unread */
 	int rc = fw_account_counts(w->r->store, w->account.id, &counts, &w->err);
 
 	rc = rc ? rc : web_feeds_read(w, 0);
+	rc = rc ? rc : river_unread_count(w, &unread_n);
 	if (rc)
 		return web_store_failed(w, rc);
 	web_frame_begin(w, river_title(w));
-	river_head_put(w, counts.newest_id);
+	river_head_put(w, counts.newest_id, unread_n);
 	web_put(w, "<form id=\"state\" method=\"post\" action=\"star\">");
 	web_form_fields(w, NULL);
 	web_put(w, "</form>\n<div id=\"river\">\n");

@@ -81,16 +81,17 @@ enum MHD_Result web_star(struct web *w)
 /* Only what the page could show: upto is the newest entry when it was made. */
 enum MHD_Result web_mark_all(struct web *w)
 {
-	struct fw_stream s = {.account_id = w->account.id,
-		.feed_id = w->view.feed_id,
-		.folder = w->view.folder,
-		.labelled = w->view.kind == WEB_STARRED};
+	struct fw_stream s;
 	int64_t upto = web_number(w, "upto");
+	int rc;
 
 	if (!upto)
 		return web_fail(w, MHD_HTTP_BAD_REQUEST, "Invalid upto: expected the number of an entry.");
 	/* what cannot be read must not stand for all */
-	if ((http_form_get(&w->form, "feed").p && !s.feed_id) || (http_form_get(&w->form, "folder").p && !s.folder.p))
-		return web_fail(w, MHD_HTTP_BAD_REQUEST, "Invalid feed or folder.");
-	return state_done(w, fw_account_mark_read(w->r->store, &s, 0, upto, &w->err));
+	if ((http_form_get(&w->form, "feed").p && !w->view.feed_id) ||
+		(http_form_get(&w->form, "folder").p && !w->view.folder.p) ||
+		(http_form_get(&w->form, "label").p && !w->view.label.p))
+		return web_fail(w, MHD_HTTP_BAD_REQUEST, "Invalid feed, folder or label.");
+	rc = web_view_stream(w, &s);
+	return state_done(w, rc ? rc : fw_account_mark_read(w->r->store, &s, 0, upto, &w->err));
 }

@@ -372,6 +372,97 @@ def password(base):
         holds(metric(d, 'reader_requests_total{api="page"}') >= 10, "requests of the page")
 
 
+def labelled(d, label):
+    return greader_ids(d, "user/-/label/" + label)
+
+
+@case("labels: a view of each, set and removed in an open entry, by a key and by forms; not those that are folders",
+      needs="server")
+def labels(base):
+    with reading(base) as d, browser(base) as b:
+        ids = states(d)[0]
+        b.size(1280, 800)
+        log_in(b, d)
+        equal(b.js("document.querySelectorAll('.tags, datalist').length"), 0, "an account without labels")
+        b.key("j")
+        b.there(".open .labels details")
+        b.key("l")
+        b.wait("document.activeElement.name === 'add'")
+        b.key("Escape")
+        b.wait("!document.querySelector('.labels details').open")
+        b.key("l")
+        b.call("Input.insertText", text="To read & keep")
+        pictures(b, "label")
+        b.key("Enter")
+        b.wait("document.querySelector('.open .label a')?.textContent === 'To read & keep'")
+        b.there("#column .tags a")
+        b.key("l")
+        b.call("Input.insertText", text="garden")
+        b.key("Enter")
+        b.wait("document.querySelectorAll('.open .label').length === 2")
+        b.js("document.querySelector('.open .label a').focus()")
+        pictures(b, "labels")
+        equal([labelled(d, name) for name in ("To+read+%26+keep", "garden")], [ids[:1]] * 2)
+        b.key("l") # the name of a folder is refused, with words
+        b.call("Input.insertText", text="Science")
+        b.key("Enter")
+        b.wait("document.querySelector('#status').textContent.startsWith('A folder has this name')")
+        b.key("Escape")
+        b.keys("ooj") # closed and opened, it has them still
+        b.key("k")
+        b.wait("document.querySelectorAll('.open .label').length === 2")
+        b.key("j")
+        b.wait("document.querySelector('.open .content') && !document.querySelector('.open .label')")
+        b.key("l")
+        b.call("Input.insertText", text="garden")
+        b.key("Enter")
+        b.there(".open .label")
+        b.click("#column .tags li:last-child a")
+        b.wait("document.querySelector('h1').textContent === 'garden'")
+        equal((rows(b), b.js("document.querySelector('.tags [aria-current]').textContent")), (2, "garden"))
+        pictures(b, "label-view")
+        b.key("n")
+        b.key("m")
+        wait_for("one to be unread", lambda: len(states(d)[0]) == ENTRIES - 1)
+        b.open("http://127.0.0.1:%d/?view=unread&label=garden" % d.port)
+        equal(rows(b), 1)
+        b.key("A")
+        b.there("dialog[open] .main")
+        equal(b.js("document.querySelector('dialog[open] h2').textContent"), "Mark 1 as read?")
+        b.key("Enter")
+        b.there(".empty")
+        equal(len(states(d)[0]), ENTRIES - 2, "only those with the label are read")
+        b.open("http://127.0.0.1:%d/?label=garden" % d.port)
+        for n in (1, 0):
+            b.key("j")
+            b.click(".open .label [value=garden]")
+            wait_for("the label to be removed", lambda n=n: len(labelled(d, "garden")) == n)
+            b.wait("!document.querySelector('.open .label [value=garden]')")
+        b.key("r")
+        b.wait("document.querySelector('.empty')?.textContent.includes('No entry has this label')")
+        equal(b.js("[...document.querySelectorAll('.tags li')].map(l => l.textContent)"), ["To read & keep"])
+        equal([e for e in b.console() if "400" not in e], [])
+        # without script
+        b.call("Emulation.setScriptExecutionDisabled", value=True)
+        b.open("http://127.0.0.1:%d/entry?id=%d" % (d.port, ids[0]))
+        b.click(".label [name=remove]")
+        wait_for("no label", lambda: labelled(d, "To+read+%26+keep") == [])
+        b.wait("!!document.querySelector('.alone') && !document.querySelector('.label, .tags')")
+        b.click(".labels summary")
+        b.fill(".labels [name=add]", "again")
+        b.key("Enter")
+        b.there(".alone .label")
+        equal(labelled(d, "again"), ids[:1])
+        # a folder with its name: it is in the column as that only, and can still be removed
+        feed = d.feedwheel.json("list")[0]["id"]
+        equal(Visitor(d).log_in().post("/subscription", feed=feed, title="", folder="again")[0].status, 303)
+        b.open("http://127.0.0.1:%d/entry?id=%d" % (d.port, ids[0]))
+        equal(b.js("[...document.querySelectorAll('#column .name')].filter(e => e.textContent === 'again').length"), 1)
+        b.click(".label [name=remove]")
+        b.wait("!!document.querySelector('.alone') && !document.querySelector('.label')")
+        equal(d.feedwheel.sql("SELECT count(*) FROM entry_labels")[0][0], 0)
+
+
 @case("without script: log in, older entries, an entry of its own, stars and reading by forms", needs="server")
 def no_script(base):
     with reading(base) as d, browser(base) as b:
@@ -582,7 +673,8 @@ def authorization(base):
         before = states(d)
         foreign = [{"Origin": "http://evil.test"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"},
                    {"Origin": "null"}]
-        form = {"id": before[0][0], "feed": 1, "url": "http://x.example/", "upto": 10**9, "what": "pause", "name": "x",
+        alice.post("/label", id=before[0][0], add="hers")
+        form = {"add": "x", "id": before[0][0], "feed": 1, "url": "http://x.example/", "upto": 10**9, "what": "pause", "name": "x",
                 "old": "x", "new": "y", "again": "y", "from": "Science", "to": "x", "run": 1}
         for method, path, admin in page_routes():
             def status(visitor, csrf=None, headers=None, method=method, path=path):
@@ -609,6 +701,9 @@ def authorization(base):
         # bob's requests about alice's entries and feeds
         feed = d.feedwheel.json("list")[0]["id"]
         equal(bob.request("GET", "/entry?id=%d" % before[0][0])[0].status, 404)
+        for action in ({"add": "x"}, {"add": "hers"}, {"remove": "hers"}):
+            equal(bob.post("/label", id=before[0][0], **action)[0].status, 404)
+        equal((labelled(d, "hers"), bob.request("GET", "/?label=hers")[0].status), (before[0][:1], 404))
         for path, more in (("/read", {"id": before[0]}), ("/star", {"id": before[0], "star": 1}), ("/all",
             {"upto": 10**9}),
                            ("/all", {"upto": 10**9, "feed": feed})):
@@ -631,8 +726,14 @@ def wrong(base):
         for path, more, words in (
                 ("/read", {}, "Invalid id"), ("/read", {"id": "x"}, "Invalid id"), ("/star", {"id": "-1"},
                     "Invalid id"),
-                ("/all", {}, "Invalid upto"), ("/all", {"upto": 9, "feed": "x"}, "Invalid feed"),
-                ("/all", {"upto": 9, "folder": long}, "Invalid feed"), ("/subscribe", {"url": ""}, "missing"),
+                ("/label", {"id": 1, "add": ""}, "missing"), ("/label", {"id": 1, "add": long}, "too long"),
+                ("/label", {"id": 1, "remove": ""}, "missing"), ("/label", {"id": 1, "add": "Science"}, "A folder"),
+                ("/label", {"id": 1, "remove": "none"}, "no such label"), ("/label", {"add": "x"}, "no such entry"),
+                ("/label", {"id": 10**9, "add": "x"}, "no such entry"),
+                ("/all", {}, "Invalid upto"), ("/all", {"upto": 1, "label": "none"}, "no such label"),
+                ("/all", {"upto": 9, "feed": "x"}, "Invalid feed"),
+                ("/all", {"upto": 9, "folder": long}, "Invalid feed"),
+                ("/all", {"upto": 9, "label": long}, "Invalid feed"), ("/subscribe", {"url": ""}, "missing"),
                 ("/subscribe", {"url": "ftp://x.example/"}, "http"), ("/subscribe", {"url": "http://x.example/",
                     "title": long},
                                                                     "too long"),
@@ -651,6 +752,8 @@ def wrong(base):
         r, _ = alice.request("POST", "/import", headers={"Content-Type": "multipart/form-data; boundary=x"}, body="y")
         equal(r.status, 400)
         equal(alice.request("GET", "/entry?id=99999999")[0].status, 404)
+        r, text = alice.request("GET", "/?label=none")
+        holds(r.status == 404 and "no such label" in text, text)
 
 
 # ---- for everybody ---------------------------------------------------------------------------------------
@@ -708,12 +811,19 @@ def accessible(base):
         b.js("location.hash = '#column'")
         check("column")
         picture(b, "column-390-light")
+        b.size(1280, 800)
+        visitor = Visitor(d).log_in()
+        for id, name in ((1, "To read"), (1, "\u0642\u0631\u0627\u0621\u0629"), (2, "x" * 60)):
+            equal(visitor.post("/label", id=id, add=name)[0].status, 303)
+        b.open("http://127.0.0.1:%d/?label=To%%20read" % d.port)
+        b.keys("jl")
+        b.there(".labels details[open]")
+        check_all("labels")
         some = (VIEWS[3], VIEWS[0]) # these pages have nothing of their own that each width shows in each colour
-        for path in ("/?view=starred", "/?q=nothing-has-this", "/feeds", "/feeds?folder=Science", "/add", "/account",
-                     "/entry?id=1"):
+        for path in ("/?view=starred", "/entry?id=2", "/?q=nothing-has-this", "/feeds", "/feeds?folder=Science", "/add",
+                     "/account", "/entry?id=1"):
             b.open("http://127.0.0.1:%d%s" % (d.port, path))
             check_all(path, some)
-        visitor = Visitor(d).log_in()
         visitor.post("/logout")
         b.call("Network.clearBrowserCookies")
         b.open("http://127.0.0.1:%d/" % d.port)
