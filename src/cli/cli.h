@@ -429,9 +429,10 @@ void cli_server_text(struct cli *c, struct fw_str words);
 /* List on stderr the feeds that an HTML page advertises, and how to subscribe. */
 void cli_offer_feeds(struct cli *c, const struct fw_err *why, const struct fw_link *feeds);
 /*
- * If the last visit found a page that advertises feeds: the command that corrects the subscription;
- * else "". In the arena.
+ * If the last visit found a page that advertises feeds: the command that corrects the subscription,
+ * which is not wrapped, for copying; else fw_feed_remedy(). In the arena.
  */
+bool cli_remedy_is_command(const struct fw_feed *f);
 const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f);
 
 /* ---- entryview.c: an entry for people -------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* show FEED: print all data of one feed and its last visits. */
 #include "cli/cli.h"
+#include "api/feed_remedy.h"
 #include "api/websub.h"
 #include "base/banned.h"
 
@@ -73,12 +74,14 @@ static void show_feed(struct cli *c, const struct fw_feed *f)
 		show_time(c, "due", f->due_at_ms <= FW_DUE_FIRST ? c->now_ms : f->due_at_ms, f->why);
 	if (f->interval_ms)
 		cli_line(c, "interval", fw_str(fw_duration_text(n, f->interval_ms)));
-	if (f->fail_n || f->status == FW_FEED_GONE || f->status == FW_FEED_QUARANTINED) {
+	if (fw_feed_is_failing(f)) {
 		cli_line(c, "failures", fw_str(cli_number(n, f->fail_n)));
 		cli_line(c, "error", cli_feed_error(f));
 		cli_out_wrap(c, CLI_LABEL_COLUMNS);
 		cli_line(c, "remedy", fw_str(cli_feed_remedy(c, f)));
-		cli_flush(c); /* not wrapped, for copying */
+		if (!cli_remedy_is_command(f))
+			cli_out_wrap(c, CLI_LABEL_COLUMNS);
+		cli_flush(c);
 	}
 	cli_line(c, fw_feed_redirect_is_named(f) ? "self link" : "moving to", f->redirect_url);
 	cli_line(c, "etag", f->etag);

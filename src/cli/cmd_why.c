@@ -291,7 +291,9 @@ static int why_text(struct cli *c, const struct fw_feed *f)
 			cli_out(c, "  remedy: ");
 			cli_out_safe(c, fw_str(remedy));
 			cli_out(c, "\n");
-			cli_flush(c); /* not wrapped, for copying */
+			if (!cli_remedy_is_command(f))
+				cli_out_wrap(c, HANG);
+			cli_flush(c);
 		}
 	}
 	return CLI_OK;

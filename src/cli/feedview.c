@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "api/feed_remedy.h"
 #include "api/named_feed.h"
 #include "api/quota.h"
 #include "api/websub.h"
@@ -118,14 +119,19 @@ static void shell_word(struct fw_buf *out, struct fw_str s)
 	fw_buf_addc(out, '\'');
 }
 
+bool cli_remedy_is_command(const struct fw_feed *f)
+{
+	return f->fail_n && fw_named_feed(f).p;
+}
+
 const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_str url = fw_named_feed(f);
 	struct fw_buf b = FW_BUF_INIT(0);
 	const char *text;
 
-	if (!url.p || !f->fail_n)
-		return "";
+	if (!cli_remedy_is_command(f))
+		return fw_feed_remedy(f);
 	fw_buf_adds(&b, "feedwheel add ");
 	shell_word(&b, url);
 	fw_buf_addf(&b, " && feedwheel remove %lld", (long long)f->id);

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "api/feed_remedy.h"
 #include "http/subscriptions.h"
 #include "http/web.h"
 #include "base/banned.h"
@@ -30,8 +31,7 @@ static int column_feed_add(void *ctx, const struct fw_subscription *s)
 		.unread_n = s->unread_n,
 		.title = fw_arena_str(a, subscription_title(s)),
 		.folder = fw_arena_str(a, s->folder.p ? s->folder : FW_STR("")),
-		.failing = s->feed->fail_n > 0 || s->feed->status == FW_FEED_GONE ||
-			s->feed->status == FW_FEED_QUARANTINED};
+		.failing = fw_feed_is_failing(s->feed)};
 	w->feeds.unread_n += s->unread_n;
 	w->feeds.failing_n += w->feeds.feed[w->feeds.n - 1].failing;
 	return a->failed ? FW_ENOMEM : 0;

@@ -3,6 +3,7 @@
  * The page: the account's feeds with their health; their titles and folders. A feed is shared, so
  * only the operator's accounts may pause it.
  */
+#include "api/feed_remedy.h"
 #include "api/named_feed.h"
 #include "base/clock.h"
 #include "base/url.h"
@@ -12,64 +13,6 @@
 #define FEEDS_SHOWN 100 /* of one page */
 
 /* ---- health ---------------------------------------------------------------------------------- */
-
-static const char *feeds_remedy_of_status(int http_status)
-{
-	switch (http_status) {
-	case 401:
-	case 407:
-		return "The site wants a name and a password. Subscribe again with them in the address: "
-		       "https://NAME:PASSWORD@HOST/...";
-	case 403:
-	case 451:
-		return "The site refuses this server. It may help to open the site in a browser and look for another "
-		       "address of the feed.";
-	case 404:
-	case 410:
-		return "There is no feed at this address any more. Look on the site for its new one, or unsubscribe.";
-	case 429:
-		return "The site gets too many requests. It is polled less often now; nothing needs to be done.";
-	default:
-		return http_status >= 500 ?
-			"The site has trouble. It is tried again; this usually passes by itself." :
-			"The site answers with something other than a feed. Look at it in a browser.";
-	}
-}
-
-/* What a person can do about a feed that fails. */
-static const char *feeds_remedy(const struct fw_feed *f)
-{
-	switch (f->last_kind) {
-	case FW_VISIT_HTTP:
-	case FW_VISIT_GONE:
-		return feeds_remedy_of_status(f->http_status);
-	case FW_VISIT_DNS:
-		return "The site's name is not known. If that stays so, the site has moved or ended.";
-	case FW_VISIT_CONNECT:
-	case FW_VISIT_TIMEOUT:
-	case FW_VISIT_PROTOCOL:
-		return "The site does not answer. It is tried again; this usually passes by itself.";
-	case FW_VISIT_TLS:
-		return "The site's certificate is not valid. Only its owner can change that.";
-	case FW_VISIT_FORMAT:
-		return "What is at this address is no feed. Look on the site for the feed's address.";
-	case FW_VISIT_LIMIT:
-		return "The feed is larger than the operator's limits allow.";
-	case FW_VISIT_BLOCKED:
-		return "The address is in a private network, which the operator can allow (allow_networks).";
-	case FW_VISIT_REDIRECT:
-		return "The site sends its readers in circles. Look in a browser where the address leads.";
-	case FW_VISIT_CRASH:
-		return "Its document broke the program that reads it. The operator can try again: feedwheel resume.";
-	default:
-		return "It is tried again; nothing needs to be done.";
-	}
-}
-
-static bool feeds_is_failing(const struct fw_feed *f)
-{
-	return f->fail_n || f->status == FW_FEED_GONE || f->status == FW_FEED_QUARANTINED;
-}
 
 static void feeds_named_put(struct web *w, const struct fw_feed *f)
 {
@@ -89,15 +32,11 @@ static void feeds_health_put(struct web *w, const struct fw_feed *f)
 {
 	if (f->status == FW_FEED_PAUSED)
 		web_put(w, "<p class=\"soft\">Paused by the operator: it is not polled.</p>\n");
-	if (feeds_is_failing(f)) {
+	if (fw_feed_is_failing(f)) {
 		web_put(w, "<p class=\"trouble\">%t</p>\n",
 			f->error.len ? f->error : fw_str(fw_visit_kind_name(f->last_kind)));
-		if (f->status == FW_FEED_GONE)
-			web_put(w,
-				"<p>The site says that the feed has ended. Unsubscribe, or look for its new "
-				"address.</p>\n");
-		else if (!fw_named_feed(f).p)
-			web_put(w, "<p>%s</p>\n", feeds_remedy(f));
+		if (!fw_named_feed(f).p)
+			web_put(w, "<p>%s</p>\n", fw_feed_remedy(f));
 		feeds_named_put(w, f);
 	}
 	web_put(w, "<p class=\"soft\">");
@@ -195,7 +134,7 @@ static bool feeds_match(const struct feeds_list *l, const struct fw_subscription
 {
 	const struct web_feed *mine = web_feed_find(l->w, s->feed_id);
 
-	return (!l->failing || feeds_is_failing(s->feed)) && (!l->folder.p || fw_str_eq(l->folder, s->folder)) &&
+	return (!l->failing || fw_feed_is_failing(s->feed)) && (!l->folder.p || fw_str_eq(l->folder, s->folder)) &&
 		(!l->match.len || fw_str_ifind(s->feed->url, l->match) ||
 			(mine && fw_str_ifind(mine->title, l->match)));
 }

@@ -306,6 +306,9 @@ def feeds(base):
         for words in ("HTTP 404", "There is no feed at this address any more", "What is at this address is no feed",
                       "The page there names a feed"):
             holds(words in text, "%s in %s" % (words, text))
+        for command in "why", "show": # say the same
+            text = " ".join(d.feedwheel.run(command, site.url + "/gone.xml").stdout.split())
+            holds("There is no feed at this address any more. Look on the site" in text, text)
         b.click("[action=instead] button")
         b.wait("document.querySelectorAll('.cards > li').length === %d" % (len(FEEDS) + 2))
         b.fill("[action=feeds] [name=q]", "gone")
@@ -674,8 +677,9 @@ def authorization(base):
         foreign = [{"Origin": "http://evil.test"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"},
                    {"Origin": "null"}]
         alice.post("/label", id=before[0][0], add="hers")
-        form = {"add": "x", "id": before[0][0], "feed": 1, "url": "http://x.example/", "upto": 10**9, "what": "pause", "name": "x",
-                "old": "x", "new": "y", "again": "y", "from": "Science", "to": "x", "run": 1}
+        form = {"add": "x", "id": before[0][0], "feed": 1, "url": "http://x.example/", "upto": 10**9,
+                "what": "pause", "name": "x", "old": "x", "new": "y", "again": "y", "from": "Science", "to": "x",
+                "run": 1}
         for method, path, admin in page_routes():
             def status(visitor, csrf=None, headers=None, method=method, path=path):
                 if method == "GET":

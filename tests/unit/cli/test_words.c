@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "api/feed_remedy.h"
 #include "cli/progress.h"
 #include "../../suite.h"
 
@@ -181,10 +182,37 @@ START_TEST(remedy_is_one_word)
 	f.error = FW_STR("not a feed: an HTML page; it names feeds: subscribe to http://x/1");
 	ck_assert_str_eq(cli_feed_remedy(&c, &f), "feedwheel add 'http://x/1' && feedwheel remove 7");
 	f.error = FW_STR("not a feed: an HTML page");
-	ck_assert_str_eq(cli_feed_remedy(&c, &f), "");
+	ck_assert_str_eq(cli_feed_remedy(&c, &f), fw_feed_remedy(&f));
 	f.error = FW_STR("not a feed: subscribe to our letter"); /* not the engine's text */
-	ck_assert_str_eq(cli_feed_remedy(&c, &f), "");
+	ck_assert_str_eq(cli_feed_remedy(&c, &f), fw_feed_remedy(&f));
 	fw_arena_finish(&c.arena);
+}
+END_TEST
+
+START_TEST(remedy_for_each) /* failure; and none for a feed that works */
+{
+	static const struct {
+		enum fw_visit_kind kind;
+		int http_status;
+		const char *word;
+	} CASE[] = {{FW_VISIT_HTTP, 401, "a password"}, {FW_VISIT_HTTP, 403, "refuses"},
+		{FW_VISIT_HTTP, 404, "no feed"}, {FW_VISIT_GONE, 410, "no feed"}, {FW_VISIT_HTTP, 429, "less often"},
+		{FW_VISIT_HTTP, 503, "trouble"}, {FW_VISIT_HTTP, 418, "something other"}, {FW_VISIT_DNS, 0, "name"},
+		{FW_VISIT_CONNECT, 0, "answer"}, {FW_VISIT_TIMEOUT, 0, "answer"}, {FW_VISIT_PROTOCOL, 0, "answer"},
+		{FW_VISIT_TLS, 0, "certificate"}, {FW_VISIT_FORMAT, 200, "no feed"}, {FW_VISIT_LIMIT, 0, "limits"},
+		{FW_VISIT_BLOCKED, 0, "allow_networks"}, {FW_VISIT_REDIRECT, 0, "circles"},
+		{FW_VISIT_CRASH, 0, "resume"}, {FW_VISIT_OK, 0, "tried again"}};
+	struct fw_feed f = {.status = FW_FEED_ACTIVE};
+
+	ck_assert_str_eq(fw_feed_remedy(&f), "");
+	for (size_t i = 0; i < FW_N(CASE); i++) {
+		f = (struct fw_feed){.fail_n = 1, .last_kind = CASE[i].kind, .http_status = CASE[i].http_status};
+		ck_assert_msg(strstr(fw_feed_remedy(&f), CASE[i].word), "%d: %s", CASE[i].kind, fw_feed_remedy(&f));
+	}
+	f = (struct fw_feed){.status = FW_FEED_GONE, .last_kind = FW_VISIT_GONE, .http_status = 410};
+	ck_assert(strstr(fw_feed_remedy(&f), "has ended"));
+	f = (struct fw_feed){.status = FW_FEED_QUARANTINED, .last_kind = FW_VISIT_CRASH};
+	ck_assert(strstr(fw_feed_remedy(&f), "resume"));
 }
 END_TEST
 
@@ -427,6 +455,7 @@ int main(void)
 	tcase_add_loop_test(t, fit, 0, FW_N(FIT));
 	tcase_add_test(t, fit_ascii);
 	tcase_add_test(t, remedy_is_one_word);
+	tcase_add_test(t, remedy_for_each);
 	tcase_add_test(t, ascii_only);
 	tcase_add_loop_test(t, wrap, 0, FW_N(WRAP));
 	tcase_add_test(t, wrap_every_width);
