@@ -23,7 +23,6 @@
 #include "http/http.h"
 
 #define WEB_CSRF_BYTES 16
-#define WEB_PAGE 50 /* entries of one page */
 #define WEB_TEXT_MAX 8192
 
 /* Which entries are shown: the query of "/". */

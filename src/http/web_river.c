@@ -6,12 +6,14 @@
 #include "http/web.h"
 #include "base/banned.h"
 
+#define RIVER_PAGE 25                  /* entries of one page: about what a window shows, so that it is there soon */
+#define RIVER_PART 50                  /* entries that the script appends at once */
 #define SUMMARY_MAX 240                /* bytes of a summary that are shown */
 #define CONTENT_MAX ((size_t)64 << 10) /* a longer content is not sanitised for its beginning */
 
 struct river {
 	struct web *w;
-	size_t n;
+	size_t n, max;
 	int64_t last_id;
 	bool more;
 	struct fw_buf html, begin; /* of the row that is being written */
@@ -50,7 +52,7 @@ static int river_row(void *ctx, const struct fw_stream_entry *se)
 	const struct web_feed *f = web_feed_find(w, e->feed_id);
 	struct fw_str title = fw_str_trim(e->title);
 
-	if (v->n == WEB_PAGE) {
+	if (v->n == v->max) {
 		v->more = true;
 		return 1;
 	}
@@ -104,7 +106,8 @@ static int river_read(struct web *w, struct river *v)
 	if (rc)
 		return rc;
 	s.oldest_first = view->oldest_first;
-	s.limit = WEB_PAGE + 1;
+	v->max = web_is_part(w) ? RIVER_PART : RIVER_PAGE;
+	s.limit = v->max + 1;
 	s.content = true;
 	*(view->oldest_first ? &s.after_id : &s.before_id) = view->from_id;
 	web_put(w, "<ol class=\"rows\">\n");
