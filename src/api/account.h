@@ -219,12 +219,7 @@ FW_MUST_CHECK int fw_account_edit(struct fw_store *st, int64_t account_id, const
 FW_MUST_CHECK int fw_account_mark_read(
 	struct fw_store *st, const struct fw_stream *s, int64_t until_ms, int64_t last_id, struct fw_err *err);
 
-/* Cost: as fw_account_subscription_list(). */
-struct fw_account_counts {
-	int64_t unread_n, starred_n;
-	int64_t newest_id; /* no entry of the store has a higher number */
-};
-FW_MUST_CHECK int fw_account_counts(
-	struct fw_store *st, int64_t account_id, struct fw_account_counts *out, struct fw_err *err);
+/* No entry of the store has a higher number. */
+FW_MUST_CHECK int fw_account_newest_id(struct fw_store *st, int64_t *id, struct fw_err *err);
 
 #endif

@@ -258,18 +258,17 @@ static void river_empty_put(struct web *w)
 
 static enum MHD_Result river_page_send(struct web *w)
 {
-	struct fw_account_counts counts = {.newest_id = 0};
 	struct river v = {.w = w};
-	int64_t unread_n = 0;
+	int64_t newest_id, unread_n = 0;
 	/* before the entries: what is stored meanwhile must stay unread */
-	int rc = fw_account_counts(w->r->store, w->account.id, &counts, &w->err);
+	int rc = fw_account_newest_id(w->r->store, &newest_id, &w->err);
 
 	rc = rc ? rc : web_feeds_read(w, 0);
 	rc = rc ? rc : river_unread_count(w, &unread_n);
 	if (rc)
 		return web_store_failed(w, rc);
 	web_frame_begin(w, river_title(w));
-	river_head_put(w, counts.newest_id, unread_n);
+	river_head_put(w, newest_id, unread_n);
 	web_put(w, "<form id=\"state\" method=\"post\" action=\"star\">");
 	web_form_fields(w, NULL);
 	web_put(w, "</form>\n<div id=\"river\">\n");

@@ -269,8 +269,8 @@ int fw_account_mark_read(
 	return ACCOUNTS(st, mark_read, s, until_ms, last_id, STORE_ERR(err));
 }
 
-int fw_account_counts(struct fw_store *st, int64_t account_id, struct fw_account_counts *out, struct fw_err *err)
+int fw_account_newest_id(struct fw_store *st, int64_t *id, struct fw_err *err)
 {
-	*out = (struct fw_account_counts){0};
-	return ACCOUNTS(st, counts, account_id, out, STORE_ERR(err));
+	*id = 0;
+	return ACCOUNTS(st, newest_id, id, STORE_ERR(err));
 }

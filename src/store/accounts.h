@@ -98,7 +98,7 @@ struct store_accounts {
 		const struct fw_entry_edit *edit, int64_t now_ms, struct fw_err *err);
 	int (*mark_read)(
 		struct store *st, const struct fw_stream *s, int64_t until_ms, int64_t last_id, struct fw_err *err);
-	int (*counts)(struct store *st, int64_t account_id, struct fw_account_counts *out, struct fw_err *err);
+	int (*newest_id)(struct store *st, int64_t *id, struct fw_err *err);
 
 	/* All rows of all accounts, by table; for copies. */
 	int (*dump)(struct store *st, store_account_row_cb *cb, void *ctx, struct fw_err *err);

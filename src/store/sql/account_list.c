@@ -223,33 +223,10 @@ int sql_account_subscription_list(struct store *st, int64_t account_id, int64_t 
 	return rc;
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
-
-static int account_counts_row(void *ctx, const struct sql_row *row)
-{
-	struct fw_account_counts *c = ctx;
-
-	c->starred_n = sql_int(row, 0);
-	c->newest_id = sql_int(row, 1);
-	return 0;
-}
-
-static int account_counts_add(void *ctx, const struct fw_subscription *s)
-{
-	((struct fw_account_counts *)ctx)->unread_n += s->unread_n;
-	return 0;
-}
-
-int sql_account_counts(struct store *st, int64_t account_id, struct fw_account_counts *out, struct fw_err *err)
+int sql_account_newest_id(struct store *st, int64_t *id, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
 	int rc = sql_accounts_absent(s, err);
 
-	*out = (struct fw_account_counts){0};
-	rc = rc ? rc :
-		  sql_query(s,
-			  "SELECT (SELECT count(*) FROM entry_labels l WHERE l.account_id = ?1 AND l.label_id = 0),"
-			  " (SELECT value FROM meta WHERE name = 'entry_id')",
-			  SQL_V(SQL_INT(account_id)), account_counts_row, out, err);
-	return rc ? rc : subscriptions_show(s, account_id, account_counts_add, out, err);
+	return rc ? rc : sql_query_int(s, "SELECT value FROM meta WHERE name = 'entry_id'", SQL_NONE, 0, id, err);
 }

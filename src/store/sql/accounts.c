@@ -649,7 +649,7 @@ const struct store_accounts sql_accounts = {
 	.entries_get = sql_account_entries_get,
 	.edit = sql_account_edit,
 	.mark_read = sql_account_mark_read,
-	.counts = sql_account_counts,
+	.newest_id = sql_account_newest_id,
 	.dump = sql_account_dump,
 	.load = sql_account_load,
 };

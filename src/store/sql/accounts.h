@@ -33,7 +33,7 @@ int sql_subscriptions_read(struct sql *s, int64_t account_id, int64_t above_id, 
 struct sql_subscription *sql_subscription_find(struct sql_subscription *at, size_t n, int64_t feed_id);
 int sql_account_subscription_list(struct store *st, int64_t account_id, int64_t feed_id, bool brief,
 	fw_subscription_cb *cb, void *ctx, struct fw_err *err);
-int sql_account_counts(struct store *st, int64_t account_id, struct fw_account_counts *out, struct fw_err *err);
+int sql_account_newest_id(struct store *st, int64_t *id, struct fw_err *err);
 
 /* ---- account_state.c: which entries an account has read -------------------------------------- */
 
