@@ -41,21 +41,6 @@ static int subscribe_folder_leave(struct greader *g, struct fw_str from, struct 
 	return rc;
 }
 
-static int subscribe_one(struct greader *g, const struct greader_stream *stream, const struct fw_subscription *set)
-{
-	struct fw_feed_new f = {.user_title = set->title, .folder = set->folder};
-	struct fw_feed known;
-	size_t added;
-	int rc = 0;
-
-	f.url = stream->url;
-	if (stream->feed_id) { /* by the number of a feed that the store has */
-		rc = fw_store_feed_find(g->r->store, stream->feed_id, FW_STR_NONE, &g->p.arena, &known, &g->err);
-		f.url = rc ? FW_STR_NONE : known.url;
-	}
-	return rc ? rc : fw_account_import(g->r->store, g->account.id, &f, 1, fw_now_ms(), &added, &g->err);
-}
-
 static int subscribe_edit_one(
 	struct greader *g, const struct greader_stream *stream, struct fw_str from, struct fw_subscription set)
 {
@@ -66,6 +51,17 @@ static int subscribe_edit_one(
 	if (!rc && from.p && !set.folder.p)
 		rc = subscribe_folder_leave(g, from, &set);
 	return rc ? rc : fw_account_subscription_set(g->r->store, g->account.id, &set, &g->err);
+}
+
+static int subscribe_one(struct greader *g, const struct greader_stream *stream, const struct fw_subscription *set)
+{
+	struct fw_feed_new f = {.url = stream->url, .user_title = set->title, .folder = set->folder};
+	size_t added;
+
+	/* by counting numbers one could see the address of every feed, with the secrets in it */
+	if (stream->feed_id)
+		return subscribe_edit_one(g, stream, FW_STR_NONE, *set);
+	return fw_account_import(g->r->store, g->account.id, &f, 1, fw_now_ms(), &added, &g->err);
 }
 
 static int subscribe_leave(struct greader *g, const struct greader_stream *stream)

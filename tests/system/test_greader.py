@@ -241,6 +241,7 @@ def two_accounts(base, engine):
             equal((b.ids(STARRED), b.ids("user/-/label/b")), ([], []))
             equal(b.unsubscribe(news).status, 404)
             equal(b.post("subscription/edit", "ac=edit&s=%s&t=x" % news).status, 404)
+            equal(b.post("subscription/edit", "ac=subscribe&s=%s" % news).status, 404, "by counting numbers")
             equal((a.ids(ALL, "&xt=" + READ), a.ids(STARRED)), (got, []))
             holds(not any(t["id"].endswith("/b") for t in a.get("tag/list").json()["tags"]), "labels")
             equal(a.subscriptions()[a.site + "/news.xml"]["title"], "Suite news")
