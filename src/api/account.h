@@ -63,9 +63,11 @@ FW_MUST_CHECK int fw_account_login(
 /* ---- tokens of clients, and sessions --------------------------------------------------------- */
 
 enum fw_account_token_kind {
-	FW_ACCOUNT_TOKEN_CLIENT,  /* made by `user token`, or by a login of a client: no expiry */
+	FW_ACCOUNT_TOKEN_CLIENT,  /* made by `user token`: no expiry */
 	FW_ACCOUNT_TOKEN_SESSION, /* of a browser: a use gives it its whole time again */
 	FW_ACCOUNT_TOKEN_FEVER,   /* its text is the Fever API's key, md5 of "name:secret" */
+	FW_ACCOUNT_TOKEN_LOGIN,   /* of a client that logged in with the password: ends with it, as sessions do */
+	FW_ACCOUNT_TOKEN_KIND_N,
 };
 struct fw_account_token {
 	struct fw_str name; /* "phone"; unique within the account and kind */
@@ -79,12 +81,16 @@ struct fw_account_token {
 FW_MUST_CHECK int fw_account_token_add(struct fw_store *st, int64_t account_id, struct fw_str name,
 	enum fw_account_token_kind kind, int64_t now_ms, int64_t until_ms, char text[FW_ACCOUNT_TOKEN_MAX],
 	struct fw_err *err);
-FW_MUST_CHECK int fw_account_token_remove(
-	struct fw_store *st, int64_t account_id, struct fw_str name, struct fw_err *err);
+/* kind FW_ACCOUNT_TOKEN_KIND_N: those of every kind. FW_ENOTFOUND: there is none of this name. */
+FW_MUST_CHECK int fw_account_token_remove(struct fw_store *st, int64_t account_id, enum fw_account_token_kind kind,
+	struct fw_str name, struct fw_err *err);
 typedef int fw_account_token_cb(void *ctx, const struct fw_account_token *token);
 FW_MUST_CHECK int fw_account_token_list(
 	struct fw_store *st, int64_t account_id, fw_account_token_cb *cb, void *ctx, struct fw_err *err);
-/* Whose token is this? FW_ENOTFOUND: nobody's, or it has expired. One lookup by its hash. */
+/*
+ * Whose token is this? CLIENT takes those of logins too. FW_ENOTFOUND: nobody's, or it has expired.
+ * One lookup by its hash.
+ */
 FW_MUST_CHECK int fw_account_token_find(struct fw_store *st, struct fw_str text, enum fw_account_token_kind kind,
 	int64_t now_ms, struct fw_arena *a, struct fw_account *out, struct fw_err *err);
 

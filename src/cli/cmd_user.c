@@ -225,7 +225,7 @@ static int user_command_revoke(struct cli *c)
 	struct fw_account a;
 	int rc = user_open(c, 0, &a);
 
-	if (!rc && fw_account_token_remove(c->store, a.id, fw_str(c->arg[2]), &err))
+	if (!rc && fw_account_token_remove(c->store, a.id, FW_ACCOUNT_TOKEN_KIND_N, fw_str(c->arg[2]), &err))
 		return err.rc == FW_ENOTFOUND ?
 			cli_fail(c, CLI_SOME, "%s ('feedwheel user tokens %s' lists all)", err.text, c->arg[1]) :
 			user_command_failed(c, &err);
@@ -300,7 +300,12 @@ static int user_command_list(struct cli *c)
 
 static const char *user_token_kind(enum fw_account_token_kind kind)
 {
-	return kind == FW_ACCOUNT_TOKEN_SESSION ? "session" : kind == FW_ACCOUNT_TOKEN_FEVER ? "fever" : "client";
+	static const char *const NAME[FW_ACCOUNT_TOKEN_KIND_N] = {[FW_ACCOUNT_TOKEN_CLIENT] = "client",
+		[FW_ACCOUNT_TOKEN_SESSION] = "session",
+		[FW_ACCOUNT_TOKEN_FEVER] = "fever",
+		[FW_ACCOUNT_TOKEN_LOGIN] = "login"};
+
+	return kind >= 0 && kind < FW_ACCOUNT_TOKEN_KIND_N ? NAME[kind] : "unknown";
 }
 
 static int user_token_print(void *ctx, const struct fw_account_token *t)

@@ -194,7 +194,7 @@ static int login_old_add(void *ctx, const struct fw_account_token *t)
 	struct login_old *o = ctx;
 	int64_t used_ms = FW_MAX(t->used_ms, t->created_ms);
 
-	if (t->kind != FW_ACCOUNT_TOKEN_CLIENT || !fw_str_starts(t->name, FW_STR(LOGIN_PREFIX)))
+	if (t->kind != FW_ACCOUNT_TOKEN_LOGIN)
 		return 0;
 	if (!o->all.n++ || used_ms < o->all.used_ms) {
 		o->all.used_ms = used_ms;
@@ -219,14 +219,14 @@ static int login_token_add(struct request *r, const struct http_form *form, int6
 	old.group = fw_str(group);
 	rc = fw_account_token_list(r->store, account_id, login_old_add, &old, err);
 	if (!rc && old.ours.n >= LOGINS_OF_SOURCE_MAX)
-		rc = fw_account_token_remove(r->store, account_id, fw_str(old.ours.name), err);
+		rc = fw_account_token_remove(r->store, account_id, FW_ACCOUNT_TOKEN_LOGIN, fw_str(old.ours.name), err);
 	else if (!rc && old.all.n >= LOGINS_MAX)
-		rc = fw_account_token_remove(r->store, account_id, fw_str(old.all.name), err);
+		rc = fw_account_token_remove(r->store, account_id, FW_ACCOUNT_TOKEN_LOGIN, fw_str(old.all.name), err);
 	if (rc && rc != FW_ENOTFOUND)
 		return rc;
 	(void)fw_snprintf(name, sizeof(name), "%s%08x", group, (unsigned)http_id_random());
 	return fw_account_token_add(
-		r->store, account_id, fw_str(name), FW_ACCOUNT_TOKEN_CLIENT, fw_now_ms(), FW_NO_DATE, text, err);
+		r->store, account_id, fw_str(name), FW_ACCOUNT_TOKEN_LOGIN, fw_now_ms(), FW_NO_DATE, text, err);
 }
 
 static enum MHD_Result login_send(struct request *r, const struct http_form *form, const char *token)

@@ -13,7 +13,8 @@ static int accountpage_token_row(void *ctx, const struct fw_account_token *t)
 {
 	static const char *const KIND[] = {[FW_ACCOUNT_TOKEN_CLIENT] = "App",
 		[FW_ACCOUNT_TOKEN_SESSION] = "Browser",
-		[FW_ACCOUNT_TOKEN_FEVER] = "App (Fever)"};
+		[FW_ACCOUNT_TOKEN_FEVER] = "App (Fever)",
+		[FW_ACCOUNT_TOKEN_LOGIN] = "App, with the password"};
 	struct web *w = ctx;
 
 	web_put(w, "<tr><td>%s</td><td>", KIND[t->kind]);
@@ -28,6 +29,7 @@ static int accountpage_token_row(void *ctx, const struct fw_account_token *t)
 		web_time_put(w, t->used_ms);
 	web_put(w, "</td><td><form method=\"post\" action=\"revoke\" class=\"inline\">");
 	web_form_fields(w, "account");
+	web_put(w, "<input type=\"hidden\" name=\"kind\" value=\"%d\">", (int64_t)t->kind);
 	web_put(w,
 		"<button name=\"name\" value=\"%t\" aria-label=\"Log out %s %t\">Log out</button></form></td></tr>\n",
 		t->name, KIND[t->kind], t->name);
@@ -73,7 +75,8 @@ static void accountpage_password_put(struct web *w)
 		"<label>The new one again <input type=\"password\" name=\"again\" required "
 		"autocomplete=\"new-password\">"
 		"</label>\n<button class=\"main\">Change the password</button></form>\n"
-		"<p class=\"soft\">All other browsers are logged out then. Apps stay logged in.</p>\n",
+		"<p class=\"soft\">All other browsers are logged out then, and apps that logged in with the password. "
+		"Those that have a password of their own stay logged in.</p>\n",
 		w->account.name, (int64_t)FW_ACCOUNT_PASSWORD_MIN, (int64_t)FW_ACCOUNT_PASSWORD_MIN);
 }
 
@@ -148,7 +151,10 @@ enum MHD_Result web_import(struct web *w)
 
 enum MHD_Result web_revoke(struct web *w)
 {
-	int rc = fw_account_token_remove(w->r->store, w->account.id, http_form_get(&w->form, "name"), &w->err);
+	int64_t kind = http_form_get(&w->form, "kind").p ? FW_MIN(web_number(w, "kind"), FW_ACCOUNT_TOKEN_KIND_N) :
+							   FW_ACCOUNT_TOKEN_KIND_N;
+	int rc = fw_account_token_remove(
+		w->r->store, w->account.id, (enum fw_account_token_kind)kind, http_form_get(&w->form, "name"), &w->err);
 
 	return rc && rc != FW_ENOTFOUND ? web_store_failed(w, rc) : web_go(w, "account");
 }

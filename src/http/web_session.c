@@ -178,7 +178,8 @@ static enum MHD_Result session_begin(struct web *w, int64_t account_id)
 	int rc = fw_account_token_list(w->r->store, account_id, session_old_add, &old, &w->err);
 
 	if (!rc && old.n >= SESSIONS_MAX)
-		rc = fw_account_token_remove(w->r->store, account_id, fw_str(old.name), &w->err);
+		rc = fw_account_token_remove(
+			w->r->store, account_id, FW_ACCOUNT_TOKEN_SESSION, fw_str(old.name), &w->err);
 	if (rc && rc != FW_ENOTFOUND)
 		return web_store_failed(w, rc);
 	(void)fw_snprintf(
@@ -242,7 +243,8 @@ enum MHD_Result web_login_again(struct web *w)
 
 enum MHD_Result web_logout(struct web *w)
 {
-	int rc = fw_account_token_remove(w->r->store, w->account.id, w->session_name, &w->err);
+	int rc = fw_account_token_remove(
+		w->r->store, w->account.id, FW_ACCOUNT_TOKEN_SESSION, w->session_name, &w->err);
 
 	return rc && rc != FW_ENOTFOUND ? web_store_failed(w, rc) : session_go(w, "", session_is_secure(w->r));
 }

@@ -57,7 +57,7 @@ typedef int store_account_row_cb(void *ctx, const struct store_account_row *row)
 struct store_accounts {
 	/* *id out. FW_EINVAL: the name is taken. */
 	int (*add)(struct store *st, const struct store_account *a, int64_t *id, struct fw_err *err);
-	/* With a password: sessions end. */
+	/* With a password: sessions and logins of clients end. */
 	int (*set)(struct store *st, const struct store_account *a, unsigned what, struct fw_err *err);
 	int (*remove)(struct store *st, int64_t id, struct fw_err *err);
 	/* name absent: all, by name. One that does not exist is no error. */
@@ -65,7 +65,8 @@ struct store_accounts {
 
 	/* In place of one of the same account, kind and name. Expired ones of the account go. */
 	int (*token_put)(struct store *st, const struct store_token *t, int64_t now_ms, struct fw_err *err);
-	int (*token_remove)(struct store *st, int64_t account_id, struct fw_str name, struct fw_err *err);
+	int (*token_remove)(struct store *st, int64_t account_id, enum fw_account_token_kind kind, struct fw_str name,
+		struct fw_err *err);
 	int (*token_list)(struct store *st, int64_t account_id, fw_account_token_cb *cb, void *ctx, struct fw_err *err);
 	/* The account of the token with t->hash; *t is filled. cb is called once. */
 	int (*token_find)(struct store *st, struct store_token *t, store_account_cb *cb, void *ctx, struct fw_err *err);

@@ -163,7 +163,7 @@ START_TEST(tokens_find_their_account)
 {
 	struct fw_store *st = fresh(_i);
 	int64_t alice = account_add(st, "alice");
-	char text[FW_ACCOUNT_TOKEN_MAX], again[FW_ACCOUNT_TOKEN_MAX];
+	char text[FW_ACCOUNT_TOKEN_MAX], again[FW_ACCOUNT_TOKEN_MAX], login[FW_ACCOUNT_TOKEN_MAX];
 	struct fw_account a;
 	int n = 0;
 
@@ -186,13 +186,21 @@ START_TEST(tokens_find_their_account)
 	IS(fw_account_token_find(st, fw_str(text), FW_ACCOUNT_TOKEN_SESSION, NOW + 1999, &A, &a, &err), FW_ENOTFOUND);
 	OK(fw_account_token_list(st, alice, count_token, &n, &err));
 	ck_assert_int_eq(n, 2);
-	/* sessions end with the password, whoever changes it */
+	/* sessions and logins end with the password, whoever changes it */
+	OK(fw_account_token_add(st, alice, FW_STR("phone"), FW_ACCOUNT_TOKEN_LOGIN, NOW, FW_NO_DATE, login, &err));
+	OK(fw_account_token_find(st, fw_str(login), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err));
 	OK(fw_account_token_add(st, alice, FW_STR("s2"), FW_ACCOUNT_TOKEN_SESSION, NOW, NOW + 1000, text, &err));
 	OK(fw_account_set_password(st, FW_STR("alice"), FW_STR("another one"), &err));
 	IS(fw_account_token_find(st, fw_str(text), FW_ACCOUNT_TOKEN_SESSION, NOW, &A, &a, &err), FW_ENOTFOUND);
 	OK(fw_account_token_find(st, fw_str(again), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err));
-	OK(fw_account_token_remove(st, alice, FW_STR("phone"), &err));
-	IS(fw_account_token_remove(st, alice, FW_STR("phone"), &err), FW_ENOTFOUND);
+	IS(fw_account_token_find(st, fw_str(login), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err), FW_ENOTFOUND);
+	/* one kind, or all that have the name */
+	OK(fw_account_token_add(st, alice, FW_STR("phone"), FW_ACCOUNT_TOKEN_FEVER, NOW, FW_NO_DATE, text, &err));
+	OK(fw_account_token_remove(st, alice, FW_ACCOUNT_TOKEN_FEVER, FW_STR("phone"), &err));
+	IS(fw_account_token_remove(st, alice, FW_ACCOUNT_TOKEN_FEVER, FW_STR("phone"), &err), FW_ENOTFOUND);
+	OK(fw_account_token_find(st, fw_str(again), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err));
+	OK(fw_account_token_remove(st, alice, FW_ACCOUNT_TOKEN_KIND_N, FW_STR("phone"), &err));
+	IS(fw_account_token_remove(st, alice, FW_ACCOUNT_TOKEN_KIND_N, FW_STR("phone"), &err), FW_ENOTFOUND);
 	IS(fw_account_token_find(st, fw_str(again), FW_ACCOUNT_TOKEN_CLIENT, NOW, &A, &a, &err), FW_ENOTFOUND);
 	IS(fw_account_token_add(st, 99, FW_STR("x"), FW_ACCOUNT_TOKEN_CLIENT, NOW, FW_NO_DATE, text, &err),
 		FW_ENOTFOUND);

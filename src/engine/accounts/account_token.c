@@ -134,11 +134,12 @@ int fw_account_token_add(struct fw_store *st, int64_t account_id, struct fw_str 
 	return rc;
 }
 
-int fw_account_token_remove(struct fw_store *st, int64_t account_id, struct fw_str name, struct fw_err *err)
+int fw_account_token_remove(struct fw_store *st, int64_t account_id, enum fw_account_token_kind kind,
+	struct fw_str name, struct fw_err *err)
 {
 	const struct store_accounts *d = store_accounts(store_of(st), STORE_ERR(err));
 
-	return d ? d->token_remove(store_of(st), account_id, name, STORE_ERR(err)) : FW_EINVAL;
+	return d ? d->token_remove(store_of(st), account_id, kind, name, STORE_ERR(err)) : FW_EINVAL;
 }
 
 int fw_account_token_list(
@@ -185,6 +186,8 @@ int fw_account_token_find(struct fw_store *st, struct fw_str text, enum fw_accou
 	rc = d->token_find(to, &t, account_token_owner_one, &w, err);
 	if (rc)
 		return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
+	if (t.t.kind == FW_ACCOUNT_TOKEN_LOGIN)
+		t.t.kind = FW_ACCOUNT_TOKEN_CLIENT;
 	if (!w.found || t.t.kind != kind || (t.t.until_ms != FW_NO_DATE && t.t.until_ms <= now_ms))
 		return FW_ERR(err, FW_ENOTFOUND, "no such token, or it has expired");
 	/* a store that cannot be written to now does not keep clients out */

@@ -114,7 +114,7 @@ static int account_update(struct sql *s, void *ctx, struct fw_err *err)
 		rc = sql_exec(
 			s, "UPDATE accounts SET password = ?2 WHERE id = ?1", SQL_V(id, SQL_TEXT(w->a->password)), err);
 	if (!rc && w->what & STORE_ACCOUNT_PASSWORD)
-		rc = sql_exec(s, "DELETE FROM account_tokens WHERE account_id = ?1 AND kind = 1", SQL_V(id), err);
+		rc = sql_exec(s, "DELETE FROM account_tokens WHERE account_id = ?1 AND kind IN (1, 3)", SQL_V(id), err);
 	if (!rc && w->what & STORE_ACCOUNT_ADMIN)
 		rc = sql_exec(
 			s, "UPDATE accounts SET admin = ?2 WHERE id = ?1", SQL_V(id, SQL_INT(w->a->a.admin)), err);
@@ -179,7 +179,7 @@ static int account_row(void *ctx, const struct sql_row *row)
 	" (SELECT count(*) FROM subscriptions s WHERE s.account_id = a.id),"                 \
 	" (SELECT count(*) FROM account_tokens t WHERE t.account_id = a.id AND t.kind <> 1)" \
 	" FROM accounts a"
-_Static_assert(FW_ACCOUNT_TOKEN_SESSION == 1, "the statements have the number");
+_Static_assert(FW_ACCOUNT_TOKEN_SESSION == 1 && FW_ACCOUNT_TOKEN_LOGIN == 3, "the statements have the numbers");
 
 static int sql_account_list(struct store *st, struct fw_str name, store_account_cb *cb, void *ctx, struct fw_err *err)
 {
@@ -232,12 +232,14 @@ static int sql_account_token_put(struct store *st, const struct store_token *t, 
 	return sql_transaction(sql_of(st), account_token_insert, &(struct account_token_putting){t, now_ms}, err);
 }
 
-static int sql_account_token_remove(struct store *st, int64_t account_id, struct fw_str name, struct fw_err *err)
+static int sql_account_token_remove(
+	struct store *st, int64_t account_id, enum fw_account_token_kind kind, struct fw_str name, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
 	int64_t n = 0;
-	int rc = sql_exec_count(s, "DELETE FROM account_tokens WHERE account_id = ?1 AND name = ?2",
-		SQL_V(SQL_INT(account_id), SQL_TEXT(name)), &n, err);
+	int rc = sql_exec_count(s,
+		"DELETE FROM account_tokens WHERE account_id = ?1 AND name = ?2 AND (kind = ?3 OR ?3 = ?4)",
+		SQL_V(SQL_INT(account_id), SQL_TEXT(name), SQL_INT(kind), SQL_INT(FW_ACCOUNT_TOKEN_KIND_N)), &n, err);
 
 	return rc || n ? rc :
 			 fw_err_set(err, FW_ENOTFOUND, "token '%.*s': the account has no token of this name",
