@@ -276,7 +276,7 @@ END_TEST
 
 START_TEST(half_made) /* killed between two tables: the next open completes the schema */
 {
-	static const char *const LEFT[] = {"DROP TABLE " MYSQL_LAST_TABLE,
+	static const char *const LEFT[] = {("DROP TABLE " MYSQL_LAST_TABLE),
 		"DROP VIEW v_visits; DROP TABLE entries_indexed, words, records", "DELETE FROM meta"};
 
 	for (size_t i = 0; i < FW_N(LEFT); i++) {
