@@ -522,6 +522,8 @@ const KEYS = {
 	l: onRow(async row => {
 		if (!row.classList.contains('open'))
 			await open(row);
+		if ($('.loading', row)) // j has just opened it
+			await contentOf(row).catch(() => {});
 		const form = $('.labels details', row);
 		if (form) {
 			form.open = true;

@@ -387,9 +387,7 @@ def labels(base):
         b.size(1280, 800)
         log_in(b, d)
         equal(b.js("document.querySelectorAll('.tags, datalist').length"), 0, "an account without labels")
-        b.key("j")
-        b.there(".open .labels details")
-        b.key("l")
+        b.keys("jl") # at once: l waits for the content
         b.wait("document.activeElement.name === 'add'")
         b.key("Escape")
         b.wait("!document.querySelector('.labels details').open")
