@@ -178,6 +178,25 @@ static void import_json(struct import *im, size_t existed)
 	cli_json_object_end(&w, im->c);
 }
 
+/* Those that the store has with a login which is not in the file. */
+static void import_leave_out(struct import *im)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < im->n; i++) {
+		if (im->feed[i].id) {
+			im->feed[n++] = im->feed[i];
+			continue;
+		}
+		im->refused++;
+		if (im->shown++ < SHOWN_MAX)
+			(void)cli_fail(im->c, CLI_SOME,
+				"%s: %.*s: the store has it with another login: put NAME:PASSWORD@ before the host",
+				im->name, FW_STR_ARG(im->feed[i].url));
+	}
+	im->n = n;
+}
+
 /* Into the store, or into an account. */
 static int import_feeds(struct import *im)
 {
@@ -193,6 +212,8 @@ static int import_feeds(struct import *im)
 	if (rc)
 		return rc;
 	rc = fw_account_import(c->store, a.id, im->feed, im->n, c->now_ms, &added, &err);
+	if (!rc)
+		import_leave_out(im);
 	return !rc ? 0 : rc == FW_EINVAL ? cli_fail(c, CLI_USAGE, "%s", err.text) : cli_store_failed(c, &err);
 }
 

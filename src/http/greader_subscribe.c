@@ -296,6 +296,6 @@ enum MHD_Result greader_import(struct greader *g)
 		return ok;
 	fw_buf_addf(&out, "OK: %zu", n);
 	if (refused_n)
-		fw_buf_addf(&out, " (%zu addresses are invalid)", refused_n);
+		fw_buf_addf(&out, " (%zu addresses are invalid, or need a login)", refused_n);
 	return http_send(g->r, MHD_HTTP_OK, "text/plain; charset=UTF-8", &out);
 }

@@ -61,10 +61,12 @@ int subscriptions_import(const struct subscriptions *s, struct fw_str opml, size
 	size_t added = 0;
 	int rc = fw_opml_read(opml.p ? opml.p : "", opml.len, subscriptions_outline, NULL, &x, s->err);
 
-	*n = x.n;
 	*refused_n = x.refused_n;
 	if (!rc && x.n)
 		rc = fw_account_import(s->store, s->account_id, x.feed, x.n, s->now_ms, &added, s->err);
+	for (size_t i = 0; !rc && i < x.n; i++)
+		*refused_n += !x.feed[i].id;
+	*n = x.n + x.refused_n - *refused_n;
 	return rc;
 }
 

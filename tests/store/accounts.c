@@ -12,7 +12,7 @@
 #include "api/account.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "common.h"
+#include "drv.h"
 #include "feedwheel/engine.h"
 #include "store/driver.h"
 
@@ -365,6 +365,65 @@ START_TEST(invalid_names_are_refused)
 	ck_assert_str_eq(s.folder, "");
 	ck_assert(fw_str_eq(find(st, f[0].id, &A).username, FW_STR("u")));
 	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+/* The feed's server wants a login: 401. */
+static void login_refused(struct fw_store *st, int64_t feed_id)
+{
+	struct store_lease *l = drv_join(store_of(st), "worker", LONG_MS);
+	struct fw_feed f;
+	struct fw_outcome o = drv_outcome(store_of(st), feed_id, &f, NOW + FW_DAY_MS);
+
+	f.http_status = o.visit.http_status = 401;
+	f.last_kind = o.visit.kind = FW_VISIT_HTTP;
+	IS(drv_commit(store_of(st), l->id, &o, 1), 0);
+	ck_assert_int_eq(o.rc, 0);
+	drv_leave(store_of(st), l);
+}
+
+/* Subscribe; the feed's id, or 0 if it is refused. */
+static int64_t login_try(struct fw_store *st, int64_t account, const char *url)
+{
+	int64_t id;
+	bool added;
+	int rc = fw_account_subscribe(st, account, fw_str(url), NULL, NOW, &id, &added, &err);
+
+	ck_assert(rc == 0 || (rc == FW_EINVAL && !id && strstr(err.text, "a login of somebody else")));
+	return id;
+}
+
+/* Whoever has not the login of a feed cannot read it by its address. */
+START_TEST(logins_are_not_shared)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), bob = account_add(st, "bob"), a, b;
+	struct fw_feed_new f[3] = {{.url = FW_STR("https://c.example/")}, {.url = FW_STR("https://a.example/")},
+		{.url = FW_STR("https://d.example/")}};
+	size_t n;
+
+	a = login_try(st, alice, "https://me:right@a.example/");
+	ck_assert(a && !login_try(st, bob, "https://a.example/") && !login_try(st, bob, "https://me:wrong@a.example/"));
+	ck_assert_int_eq(sub_of(st, bob, 0).n, 0);
+	OK(fw_account_import(st, bob, f, FW_N(f), NOW, &n, &err));
+	ck_assert(n == 2 && f[0].id && !f[1].id && f[2].id && sub_of(st, bob, 0).n == 2);
+	IS(fw_account_import(st, bob, &f[1], 1, NOW, &n, &err), FW_EINVAL);
+	/* who has it may be without it later, and who knows it may come */
+	ck_assert_int_eq(login_try(st, alice, "https://a.example/"), a);
+	ck_assert_int_eq(login_try(st, bob, "https://me:right@a.example/"), a);
+	ck_assert_int_eq(login_try(st, bob, "https://a.example/"), a);
+	/* the only subscriber of a feed that is refused gives another */
+	b = login_try(st, bob, "https://me:wrong@b.example/");
+	login_refused(st, b);
+	ck_assert_int_eq(login_try(st, alice, "https://me:right@b.example/"), 0);
+	ck_assert_int_eq(login_try(st, bob, "https://me:right@b.example/"), b);
+	ck_assert(fw_str_eq(drv_find(store_of(st), b)->password, FW_STR("right")));
+	OK(fw_account_unsubscribe(st, bob, b, &err));
+	ck_assert_int_eq(login_try(st, alice, "https://me:right@b.example/"), b);
+	/* a feed that needs none has none */
+	ck_assert_int_eq(login_try(st, alice, "https://x:y@c.example/"), f[0].id);
+	ck_assert(!drv_find(store_of(st), f[0].id)->password.len);
 	fw_store_close(st);
 }
 END_TEST
@@ -1637,10 +1696,10 @@ int main(void)
 {
 	const TTest *const every[] = {nothing_without_an_sql_store};
 	const TTest *const sql[] = {accounts_come_and_go, tokens_find_their_account, fever_clients_send_a_hash,
-		subscriptions_have_titles_and_folders, invalid_names_are_refused, labels_have_names,
-		folders_stay_short_and_labels_few, streams_are_limited_and_searched, entries_are_got_by_number,
-		edits_below_the_mark, marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back,
-		all_is_read_again, a_random_walk};
+		subscriptions_have_titles_and_folders, logins_are_not_shared, invalid_names_are_refused,
+		labels_have_names, folders_stay_short_and_labels_few, streams_are_limited_and_searched,
+		entries_are_got_by_number, edits_below_the_mark, marks_are_of_one_folder_or_more,
+		a_reader_keeps_what_its_feed_takes_back, all_is_read_again, a_random_walk};
 	Suite *s = suite_create("accounts");
 	TCase *t = tcase_create("every driver");
 

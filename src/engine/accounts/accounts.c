@@ -259,18 +259,49 @@ static int account_feeds_note(
 	return rc;
 }
 
+/*
+ * Give a feed that the account may not subscribe the id 0. *s has those that it may, *n of them.
+ * FW_EINVAL: there is none, with the words for the last one.
+ */
+static int account_feeds_choose(struct fw_store *st, struct fw_feed_new *f, struct fw_subscription *s, size_t *n,
+	int64_t account_id, int64_t now_ms, struct fw_err *err)
+{
+	size_t all = *n;
+	int rc = 0;
+
+	*n = 0;
+	for (size_t i = 0; !rc && i < all; i++) {
+		bool may = true;
+
+		if (f[i].existed)
+			rc = account_feed_login(st, account_id, &f[i], now_ms, &may, err);
+		if (!rc && !may) {
+			(void)fw_err_set(err, FW_EINVAL,
+				"%.*s: this server has the feed with a login of somebody else: subscribe with your own"
+				" in the address, as https://NAME:PASSWORD@HOST/...",
+				FW_STR_ARG(f[i].url));
+			f[i].id = 0;
+			continue;
+		}
+		s[*n] = s[i];
+		s[(*n)++].feed_id = f[i].id;
+	}
+	return rc ? rc : *n || !all ? 0 : FW_EINVAL;
+}
+
 /* The feeds' own titles and folders in the store are the operator's: an account sets none. */
 static int account_feeds_add(struct fw_store *st, const struct store_accounts *d, struct fw_feed_new *f,
 	struct fw_subscription *s, size_t n, int64_t account_id, int64_t now_ms, bool *existed, struct fw_err *err)
 {
+	size_t chosen_n = n;
 	int rc = fw_store_subscribe(st, f, n, err);
 
 	rc = rc ? rc : account_feeds_note(st, f, n, now_ms, err);
-	for (size_t i = 0; i < n; i++)
-		s[i].feed_id = f[i].id;
-	rc = rc ? rc : d->subscribe(store_of(st), account_id, s, n, now_ms, existed, err);
-	for (size_t i = 0; !rc && i < n; i++) {
-		if (!existed[i] && f[i].existed)
+	rc = rc ? rc : account_feeds_choose(st, f, s, &chosen_n, account_id, now_ms, err);
+	rc = rc ? rc : d->subscribe(store_of(st), account_id, s, chosen_n, now_ms, existed, err);
+	for (size_t i = n; !rc && i-- > 0;) {
+		existed[i] = f[i].id && existed[--chosen_n];
+		if (f[i].id && !existed[i] && f[i].existed)
 			rc = account_feed_switch(st, f[i].id, FW_FEED_PAUSED, FW_FEED_ACTIVE, err);
 	}
 	return rc;
@@ -355,7 +386,7 @@ int fw_account_import(struct fw_store *st, int64_t account_id, struct fw_feed_ne
 	for (size_t i = 0; !rc && i < n; i++) {
 		feed[i].id = f[i].id;
 		feed[i].existed = existed[i];
-		*added += !existed[i];
+		*added += f[i].id && !existed[i];
 	}
 	fw_arena_finish(&a);
 	free(s);

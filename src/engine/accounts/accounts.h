@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the files of accounts share: accounts.c, password.c, account_token.c. */
+/* What the files of accounts share: accounts.c, account_token.c, feed_login.c, password.c. */
 #ifndef FW_ENGINE_ACCOUNTS_H
 #define FW_ENGINE_ACCOUNTS_H
 
@@ -18,5 +18,11 @@ int account_name_check(struct fw_str name, struct fw_err *err);
 /* The account, or FW_ENOTFOUND; strings go into the arena. password may be NULL. */
 int account_find(struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_account *out,
 	struct fw_str *password, struct fw_err *err);
+/*
+ * May the account subscribe f, which the store has under f->id? *may: with the login that is in *f.
+ * A feed's login is replaced here when it may be.
+ */
+int account_feed_login(struct fw_store *st, int64_t account_id, const struct fw_feed_new *f, int64_t now_ms, bool *may,
+	struct fw_err *err);
 
 #endif
