@@ -230,4 +230,40 @@ FW_MUST_CHECK int fw_account_mark_read(
 /* No entry of the store has a higher number. */
 FW_MUST_CHECK int fw_account_newest_id(struct fw_store *st, int64_t *id, struct fw_err *err);
 
+/* ---- icons ----------------------------------------------------------------------------------- */
+
+/*
+ * A cache of pictures, by their addresses, so that the feeds of one site share one. An icon that
+ * was fetched is fetched again after FW_ICON_FRESH_MS, one that was not after FW_ICON_RETRY_MS;
+ * retention removes one that nobody has fetched for FW_ICON_KEEP_MS, because no feed that is read
+ * names it any more. Who may see which icon is decided above.
+ */
+#define FW_ICON_MAX_BYTES ((size_t)64 << 10)
+#define FW_ICON_FRESH_MS (30 * INT64_C(86400000))
+#define FW_ICON_RETRY_MS (7 * INT64_C(86400000))
+#define FW_ICON_KEEP_MS (60 * INT64_C(86400000))
+
+struct fw_icon {
+	int64_t id; /* out; another one when the picture changes; never reused */
+	struct fw_str url;
+	struct fw_str type;  /* "image/png"; absent: there is no picture */
+	struct fw_str bytes; /* absent if not wanted, and without a picture */
+	int64_t tried_ms;    /* the last fetch */
+	bool failed;         /* that brought no picture; an older one stays */
+};
+/* Is it time to fetch it again? */
+bool fw_icon_is_stale(const struct fw_icon *icon, int64_t now_ms);
+typedef int fw_icon_cb(void *ctx, const struct fw_icon *icon);
+/*
+ * Those of n different addresses that the store has, in any order; bytes: with their pictures. A
+ * callback's result other than 0 stops the list and is returned.
+ */
+FW_MUST_CHECK int fw_icon_find(struct fw_store *st, const struct fw_str *url, size_t n, bool bytes, fw_icon_cb *cb,
+	void *ctx, struct fw_err *err);
+/*
+ * Store what a fetch brought: type and bytes, or failed. FW_EINVAL: larger than FW_ICON_MAX_BYTES.
+ * FW_EAGAIN: another process stored it meanwhile.
+ */
+FW_MUST_CHECK int fw_icon_put(struct fw_store *st, const struct fw_icon *icon, struct fw_err *err);
+
 #endif

@@ -274,3 +274,29 @@ int fw_account_newest_id(struct fw_store *st, int64_t *id, struct fw_err *err)
 	*id = 0;
 	return ACCOUNTS(st, newest_id, id, STORE_ERR(err));
 }
+
+/* ---- icons ----------------------------------------------------------------------------------- */
+
+bool fw_icon_is_stale(const struct fw_icon *icon, int64_t now_ms)
+{
+	return now_ms - icon->tried_ms >= (icon->failed ? FW_ICON_RETRY_MS : FW_ICON_FRESH_MS);
+}
+
+int fw_icon_find(struct fw_store *st, const struct fw_str *url, size_t n, bool bytes, fw_icon_cb *cb, void *ctx,
+	struct fw_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < n; i += FW_ICON_STEP)
+		rc = ACCOUNTS(
+			st, icon_find, url + i, FW_MIN(n - i, (size_t)FW_ICON_STEP), bytes, cb, ctx, STORE_ERR(err));
+	return rc;
+}
+
+int fw_icon_put(struct fw_store *st, const struct fw_icon *icon, struct fw_err *err)
+{
+	assert(icon->url.len && icon->failed == !icon->type.len);
+	if (icon->bytes.len > FW_ICON_MAX_BYTES)
+		return store_invalid(store_of(st), "an icon has at most 64 KiB", STORE_ERR(err));
+	return ACCOUNTS(st, icon_put, icon, STORE_ERR(err));
+}

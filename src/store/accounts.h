@@ -16,6 +16,7 @@
 #include "api/account.h"
 #include "store/driver.h"
 
+#define FW_ICON_STEP 64        /* icons that one statement reads: 4 MiB */
 #define FW_ACCOUNT_FRESH_N 100 /* so many entries of a feed are unread for a new subscriber */
 
 struct store_account {
@@ -100,6 +101,11 @@ struct store_accounts {
 	int (*mark_read)(
 		struct store *st, const struct fw_stream *s, int64_t until_ms, int64_t last_id, struct fw_err *err);
 	int (*newest_id)(struct store *st, int64_t *id, struct fw_err *err);
+
+	/* Icons: a cache, which is not copied. n is at most FW_ICON_STEP. */
+	int (*icon_find)(struct store *st, const struct fw_str *url, size_t n, bool bytes, fw_icon_cb *cb, void *ctx,
+		struct fw_err *err);
+	int (*icon_put)(struct store *st, const struct fw_icon *icon, struct fw_err *err);
 
 	/* All rows of all accounts, by table; for copies. */
 	int (*dump)(struct store *st, store_account_row_cb *cb, void *ctx, struct fw_err *err);

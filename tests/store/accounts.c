@@ -1682,6 +1682,129 @@ START_TEST(a_random_walk)
 }
 END_TEST
 
+/* ---- icons ----------------------------------------------------------------------------------- */
+
+#define ICON_N 150 /* more than one statement reads */
+
+struct seen_icon {
+	int64_t id, tried_ms;
+	bool failed;
+	char type[20];
+	size_t len;
+	unsigned char first;
+};
+struct seen_icons {
+	struct seen_icon icon[ICON_N];
+	size_t n;
+};
+
+static int icon_see(void *ctx, const struct fw_icon *i)
+{
+	struct seen_icons *s = ctx;
+	struct seen_icon *to = &s->icon[s->n++];
+
+	ck_assert_uint_le(s->n, FW_N(s->icon));
+	ck_assert(fw_str_starts(i->url, FW_STR("https://i.example/")));
+	*to = (struct seen_icon){.id = i->id, .tried_ms = i->tried_ms, .failed = i->failed, .len = i->bytes.len};
+	ck_assert(fw_str_copy(to->type, sizeof(to->type), i->type));
+	to->first = i->bytes.len ? (unsigned char)i->bytes.p[0] : 0;
+	return 0;
+}
+
+static size_t icons_find(struct fw_store *st, const struct fw_str *url, size_t n, bool bytes, struct seen_icons *out)
+{
+	out->n = 0;
+	OK(fw_icon_find(st, url, n, bytes, icon_see, out, &err));
+	return out->n;
+}
+
+static int icon_stop(void *ctx, const struct fw_icon *i)
+{
+	(void)i;
+	++*(int *)ctx;
+	return 7;
+}
+
+START_TEST(icons_are_kept_by_address)
+{
+	struct fw_store *st = fresh(_i);
+	const struct fw_str url[] = {FW_STR("https://i.example/a.png"), FW_STR("https://i.example/b.png")};
+	char *large = fw_arena_alloc(&A, FW_ICON_MAX_BYTES + 1);
+	struct fw_icon a = {.url = url[0], .type = FW_STR("image/png"), .tried_ms = NOW};
+	struct seen_icons *s = fw_arena_alloc(&A, sizeof(*s));
+	int64_t id;
+	int n = 0;
+
+	memset(large, 0xff, FW_ICON_MAX_BYTES + 1);
+	large[1] = 0; /* any bytes */
+	a.bytes = (struct fw_str){large, FW_ICON_MAX_BYTES};
+	ck_assert_uint_eq(icons_find(st, url, 2, true, s), 0);
+	OK(fw_icon_put(st, &a, &err));
+	OK(fw_icon_put(st, &(struct fw_icon){.url = url[1], .failed = true, .tried_ms = NOW}, &err));
+	ck_assert_uint_eq(icons_find(st, url, 1, true, s), 1);
+	ck_assert(s->icon[0].len == FW_ICON_MAX_BYTES && s->icon[0].first == 0xff && !s->icon[0].failed);
+	ck_assert_str_eq(s->icon[0].type, "image/png");
+	id = s->icon[0].id;
+	ck_assert_uint_eq(icons_find(st, url, 2, false, s), 2);
+	ck_assert(!s->icon[0].len && !s->icon[1].len);
+	ck_assert_uint_eq(icons_find(st, url + 1, 1, true, s), 1);
+	ck_assert(s->icon[0].failed && !s->icon[0].type[0] && s->icon[0].tried_ms == NOW && s->icon[0].id != id);
+	/* a refresh that fails keeps the picture; another picture has another id */
+	OK(fw_icon_put(st, &(struct fw_icon){.url = url[0], .failed = true, .tried_ms = NOW + 1}, &err));
+	ck_assert_uint_eq(icons_find(st, url, 1, true, s), 1);
+	ck_assert(s->icon[0].id == id && s->icon[0].failed && s->icon[0].len == FW_ICON_MAX_BYTES);
+	a.tried_ms = NOW + 2;
+	OK(fw_icon_put(st, &a, &err));
+	OK(fw_icon_put(st, &a, &err));
+	ck_assert_uint_eq(icons_find(st, url, 1, false, s), 1);
+	ck_assert(s->icon[0].id == id && !s->icon[0].failed && s->icon[0].tried_ms == NOW + 2);
+	a.bytes.len = 5;
+	OK(fw_icon_put(st, &a, &err));
+	ck_assert_uint_eq(icons_find(st, url, 1, true, s), 1);
+	ck_assert(s->icon[0].id > id && s->icon[0].len == 5);
+	a.bytes.len = FW_ICON_MAX_BYTES + 1;
+	IS(fw_icon_put(st, &a, &err), FW_EINVAL);
+	ck_assert(strstr(err.text, "64 KiB"));
+	IS(fw_icon_find(st, url, 2, true, icon_stop, &n, &err), 7);
+	ck_assert_int_eq(n, 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
+START_TEST(icons_are_pruned_by_age)
+{
+	struct fw_store *st = fresh(_i);
+	struct fw_prune p = {.records = true, .now_ms = NOW + FW_ICON_KEEP_MS};
+	struct seen_icons *s = fw_arena_alloc(&A, sizeof(*s));
+	struct fw_str url[ICON_N];
+
+	for (size_t i = 0; i < FW_N(url); i++) {
+		struct fw_icon icon = {.tried_ms = NOW - 1 + (int64_t)(i % 2), .failed = i % 3 == 0};
+
+		url[i] = icon.url = fw_str(fw_arena_printf(&A, "https://i.example/%zu", i));
+		if (!icon.failed) {
+			icon.type = FW_STR("image/gif");
+			icon.bytes = icon.url;
+		}
+		OK(fw_icon_put(st, &icon, &err));
+	}
+	ck_assert_uint_eq(icons_find(st, url, FW_N(url), true, s), FW_N(url));
+	OK(fw_store_prune(st, &p, &err));
+	ck_assert_uint_eq(icons_find(st, url, FW_N(url), true, s), FW_N(url) / 2);
+	for (size_t i = 0; i < s->n; i++)
+		ck_assert_int_eq(s->icon[i].tried_ms, NOW);
+	p.now_ms++;
+	OK(fw_store_prune(st, &p, &err));
+	ck_assert_uint_eq(icons_find(st, url, FW_N(url), true, s), 0);
+	ck_assert(fw_icon_is_stale(&(struct fw_icon){.tried_ms = NOW}, NOW + FW_ICON_FRESH_MS));
+	ck_assert(!fw_icon_is_stale(&(struct fw_icon){.tried_ms = NOW}, NOW + FW_ICON_FRESH_MS - 1));
+	ck_assert(fw_icon_is_stale(&(struct fw_icon){.tried_ms = NOW, .failed = true}, NOW + FW_ICON_RETRY_MS));
+	ck_assert(!fw_icon_is_stale(&(struct fw_icon){.tried_ms = NOW, .failed = true}, NOW + FW_ICON_RETRY_MS - 1));
+	fw_store_close(st);
+}
+END_TEST
+
 static void begin(void)
 {
 	fw_arena_init(&A, 0);
@@ -1699,7 +1822,7 @@ int main(void)
 		subscriptions_have_titles_and_folders, logins_are_not_shared, invalid_names_are_refused,
 		labels_have_names, folders_stay_short_and_labels_few, streams_are_limited_and_searched,
 		entries_are_got_by_number, edits_below_the_mark, marks_are_of_one_folder_or_more,
-		a_reader_keeps_what_its_feed_takes_back, all_is_read_again, a_random_walk};
+		a_reader_keeps_what_its_feed_takes_back, all_is_read_again, icons_are_kept_by_address, icons_are_pruned_by_age, a_random_walk};
 	Suite *s = suite_create("accounts");
 	TCase *t = tcase_create("every driver");
 

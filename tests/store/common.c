@@ -436,7 +436,7 @@ static int no_change(void *ctx, const struct fw_change *c)
 
 static const char *const account_tables[] = {"DROP TABLE accounts", "DROP TABLE account_tokens",
 	"DROP TABLE subscriptions", "DROP TABLE read_exceptions", "DROP TABLE labels", "DROP TABLE entry_labels",
-	"ALTER TABLE schedule DROP COLUMN entry_total_n"};
+	"DROP TABLE icons", "ALTER TABLE schedule DROP COLUMN entry_total_n"};
 
 void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 {
@@ -452,7 +452,7 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	bare("DROP TABLE matches");
 	for (size_t i = 0; i < FW_N(account_tables); i++)
 		bare(account_tables[i]);
-	bare("DELETE FROM meta WHERE name = 'account_id'");
+	bare("DELETE FROM meta WHERE name IN ('account_id', 'icon_id')");
 	bare("DELETE FROM meta WHERE name = 'changes_pruned_id'");
 	bare("UPDATE meta SET value = 1 WHERE name = 'schema'");
 	st = store_open(url, FW_STORE_READ);
@@ -471,7 +471,7 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	fw_store_close(st);
 	for (size_t i = 0; i < FW_N(account_tables); i++) /* schema 2 had the log, but no accounts */
 		bare(account_tables[i]);
-	bare("DELETE FROM meta WHERE name = 'account_id'");
+	bare("DELETE FROM meta WHERE name IN ('account_id', 'icon_id')");
 	bare("UPDATE meta SET value = 2 WHERE name = 'schema'");
 	st = store_open(url, FW_STORE_READ);
 	ck_assert_int_eq(stats(st).schema, 2);

@@ -652,6 +652,8 @@ const struct store_accounts sql_accounts = {
 	.edit = sql_account_edit,
 	.mark_read = sql_account_mark_read,
 	.newest_id = sql_account_newest_id,
+	.icon_find = sql_icon_find,
+	.icon_put = sql_icon_put,
 	.dump = sql_account_dump,
 	.load = sql_account_load,
 };

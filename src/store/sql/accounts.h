@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What the files of accounts share: accounts.c, account_state.c, account_edit.c, account_list.c,
- * account_stream.c, account_copy.c.
+ * account_stream.c, account_copy.c, icons.c.
  */
 #ifndef FW_STORE_SQL_ACCOUNTS_H
 #define FW_STORE_SQL_ACCOUNTS_H
@@ -75,6 +75,9 @@ int sql_account_mark_read(
 	struct store *st, const struct fw_stream *q, int64_t until_ms, int64_t last_id, struct fw_err *err);
 int sql_account_dump(struct store *st, store_account_row_cb *cb, void *ctx, struct fw_err *err);
 int sql_account_load(struct store *st, const struct store_account_row *row, size_t n, bool last, struct fw_err *err);
+int sql_icon_find(struct store *st, const struct fw_str *url, size_t n, bool bytes, fw_icon_cb *cb, void *ctx,
+	struct fw_err *err);
+int sql_icon_put(struct store *st, const struct fw_icon *icon, struct fw_err *err);
 /* The indexes that streams read: made with the first account, dropped with the last. */
 int sql_account_indexes(struct sql *s, struct fw_err *err);
 

@@ -18,7 +18,7 @@ static const char *const TABLES[] = {
 	"CREATE TABLE meta (name {name} PRIMARY KEY, value" N ") {table}",
 	"INSERT INTO meta (name, value) VALUES ('feedwheel', " MAGIC
 	"), ('schema', 3), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0),"
-	" ('changes_pruned_id', 0), ('account_id', 0)",
+	" ('changes_pruned_id', 0), ('account_id', 0), ('icon_id', 0)",
 	"CREATE TABLE workers (id {pk}, name {name} NOT NULL, lease_ms" N ", until_ms" N ", idle" N ") {table}",
 	"CREATE TABLE shards (shard {pk}, worker BIGINT, version" N ", quiet_since_ms" N ") {table}",
 	"INSERT INTO shards (shard, worker, version, quiet_since_ms) WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT "
@@ -91,10 +91,13 @@ static const char *const ACCOUNT_TABLES[] = {
 	"CREATE TABLE entry_labels (account_id" N ", label_id" N ", entry_id" N ", feed_id" N ", at_ms" N
 	", PRIMARY KEY (account_id, label_id, entry_id)) {clustered}",
 	"CREATE INDEX entry_labels_entry ON entry_labels (entry_id)",
+	"CREATE TABLE icons (id {pk}, url_hash {key16} NOT NULL UNIQUE, tried_ms" N ", failed" N
+	", url {text} NOT NULL, media_type {text}, content {bytes}) {table}",
+	"CREATE INDEX icons_tried ON icons (tried_ms)",
 };
 static const char *const ACCOUNT_UPGRADE[] = {
 	("ALTER TABLE schedule ADD COLUMN entry_total_n" N0),
-	"INSERT INTO meta (name, value) VALUES ('account_id', 0)",
+	"INSERT INTO meta (name, value) VALUES ('account_id', 0), ('icon_id', 0)",
 	"UPDATE meta SET value = 3 WHERE name = 'schema'",
 };
 

@@ -22,7 +22,7 @@
  *               row; maintenance adds them up. The ids of a commit's visits contain its row's id
  *   meta        schema, lease_id, feed_id and entry_id (the last ones assigned; entry_id also
  *               numbers changes), indexed_entry_id, changes (of schedules), changes_pruned_id,
- *               account_id
+ *               account_id, icon_id
  *
  * Accounts (accounts.h) have tables of their own, empty without an account:
  *
@@ -31,6 +31,7 @@
  *                    no row of an account
  *   read_exceptions  above mark_id: the entry is read; else it is unread
  *   entry_labels     label_id 0: starred
+ *   icons            a cache of pictures by address, of no account (icons.c)
  *
  * entry_total_n rises with each entry that the feed gets, and never sinks. It is no count of rows:
  * it starts at 0 in a store that was upgraded.

@@ -2,6 +2,7 @@
 /* Statistics and maintenance. */
 #include <assert.h>
 
+#include "store/accounts.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
 
@@ -72,6 +73,11 @@ static const struct retention_rule RETENTION_CHANGES = RETENTION_RULE("changes",
 static const struct retention_rule RETENTION_RECORDS = {
 	"SELECT max(x.t) FROM (SELECT until_ms AS t FROM records WHERE until_ms < ?1 ORDER BY until_ms LIMIT ?2) x",
 	"DELETE FROM records WHERE until_ms <= ?2 AND until_ms < ?1", FW_RECORD_STEP};
+
+/* Icons too: those that were not fetched for a long time are not shown to anybody. */
+static const struct retention_rule RETENTION_ICONS = {
+	"SELECT max(x.t) FROM (SELECT tried_ms AS t FROM icons WHERE tried_ms < ?1 ORDER BY tried_ms LIMIT ?2) x",
+	"DELETE FROM icons WHERE tried_ms <= ?2 AND tried_ms < ?1", FW_RECORD_STEP};
 
 /* Adds to *n. Mostly nothing is old: then no transaction starts and no other waits. */
 static int retention_step(
@@ -171,6 +177,7 @@ static int row_counts_merge(struct sql *s, bool *more, struct fw_err *err)
 int sql_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
+	int64_t icon_n = 0;
 	bool more = false;
 	int rc = row_counts_merge(s, &p->more, err);
 
@@ -186,6 +193,8 @@ int sql_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 		rc = retention_step(s, &RETENTION_CHANGES, p->changes_before_ms, &p->change_n, &p->more, err);
 	if (!rc && p->records)
 		rc = retention_step(s, &RETENTION_RECORDS, p->now_ms + 1, &p->record_n, &p->more, err);
+	if (!rc && p->records)
+		rc = retention_step(s, &RETENTION_ICONS, p->now_ms - FW_ICON_KEEP_MS, &icon_n, &p->more, err);
 	if (!rc && p->index)
 		rc = s->dialect->search_step(s, &more, err);
 	p->more |= more;
