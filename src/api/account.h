@@ -103,7 +103,7 @@ struct fw_subscription {
 	int64_t added_ms;
 	int64_t unread_n;           /* out */
 	int64_t newest_ms;          /* out: when the feed's newest entry was stored; 0: never */
-	const struct fw_feed *feed; /* out: url, title, home_page_url, icon, error, last visit; brief: NULL */
+	const struct fw_feed *feed; /* out: url, title, home_page_url, icon, extra, error, last visit; brief: NULL */
 };
 
 /*

@@ -285,11 +285,11 @@ bool fw_icon_is_stale(const struct fw_icon *icon, int64_t now_ms)
 int fw_icon_find(struct fw_store *st, const struct fw_str *url, size_t n, bool bytes, fw_icon_cb *cb, void *ctx,
 	struct fw_err *err)
 {
+	size_t step = bytes ? 64 : FW_ICON_STEP; /* 4 MiB of pictures */
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < n; i += FW_ICON_STEP)
-		rc = ACCOUNTS(
-			st, icon_find, url + i, FW_MIN(n - i, (size_t)FW_ICON_STEP), bytes, cb, ctx, STORE_ERR(err));
+	for (size_t i = 0; !rc && i < n; i += step)
+		rc = ACCOUNTS(st, icon_find, url + i, FW_MIN(n - i, step), bytes, cb, ctx, STORE_ERR(err));
 	return rc;
 }
 

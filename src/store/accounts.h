@@ -16,7 +16,7 @@
 #include "api/account.h"
 #include "store/driver.h"
 
-#define FW_ICON_STEP 64        /* icons that one statement reads: 4 MiB */
+#define FW_ICON_STEP 1000      /* addresses of one icon_find() */
 #define FW_ACCOUNT_FRESH_N 100 /* so many entries of a feed are unread for a new subscriber */
 
 struct store_account {

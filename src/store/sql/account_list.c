@@ -188,6 +188,7 @@ static int account_subscription_row(void *ctx, const struct sql_row *row)
 	f.last_kind = (enum fw_visit_kind)sql_int(row, 19);
 	f.http_status = (int)sql_int(row, 20);
 	f.fail_n = (uint32_t)sql_int(row, 21);
+	f.extra = sql_str(row, 22);
 	return l->cb(l->ctx, &sub);
 }
 
@@ -195,8 +196,9 @@ static int account_subscription_row(void *ctx, const struct sql_row *row)
 #define SUBSCRIPTION \
 	"SELECT s.feed_id, t.entry_total_n - s.read_n, t.last_new_ms, s.folder, s.added_ms, s.title, f.url, f.title," \
 	" f.user_title, f.home_page_url, f.icon, f.error, f.description, f.etag, f.last_modified, t.status," \
-	" t.due_at_ms, t.last_visit_ms, t.last_ok_ms, t.last_kind, t.http_status, t.fail_n FROM subscriptions s" \
-	" JOIN feeds f ON f.id = s.feed_id JOIN schedule t ON t.position = f.position WHERE s.account_id = ?1 AND "
+	" t.due_at_ms, t.last_visit_ms, t.last_ok_ms, t.last_kind, t.http_status, t.fail_n, f.extra" \
+	" FROM subscriptions s JOIN feeds f ON f.id = s.feed_id JOIN schedule t ON t.position = f.position" \
+	" WHERE s.account_id = ?1 AND "
 /* clang-format on */
 #define SUBSCRIPTION_PAGE 2000 /* some client libraries buffer a whole result */
 
