@@ -28,7 +28,7 @@ BEGIN {
 	may["engine/push"] = workshops " engine engine/push engine/orders/orders.h"
 	may["engine/websub"] = workshops " engine engine/websub engine/run/worker.h"
 	may["engine/orders"] = workshops " engine engine/orders engine/run/worker.h"
-	may["engine/accounts"] = workshops " engine/accounts"
+	may["engine/accounts"] = workshops " engine/accounts engine/settings.h"
 	may["engine/out"] = workshops " engine engine/out"
 	may["engine/copy"] = workshops " engine engine/copy"
 	may["engine/ops"] = workshops " engine engine/ops engine/orders/runner.h"
