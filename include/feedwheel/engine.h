@@ -328,10 +328,10 @@ struct fw_copy_options {
 
 /*
  * Copies a store into an empty one of any engine and compares them. The target's workers are paused
- * until that is done. Not copied: leases, pauses of hosts, heartbeats, messages, and the search
- * index, which is rebuilt. Memory is bounded by batch_bytes, the largest entry and the visits of
- * one feed. Returns 0 also if out->differing is not 0. Errors: FW_EINVAL the target is not empty
- * (or not a copy of the source, or changed since); those of the stores.
+ * until that is done. Not copied: leases, pauses of hosts, heartbeats, messages, icons, and the
+ * search index, which is rebuilt. Memory is bounded by batch_bytes, the largest entry and the
+ * visits of one feed. Returns 0 also if out->differing is not 0. Errors: FW_EINVAL the target is
+ * not empty (or not a copy of the source, or changed since); those of the stores.
  */
 FW_API FW_MUST_CHECK int fw_copy(struct fw_store *from, struct fw_store *to, const struct fw_copy_options *o,
 	struct fw_copy_stats *out, struct fw_err *err);

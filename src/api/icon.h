@@ -23,7 +23,7 @@ FW_MUST_CHECK int fw_icons_open(const struct fw_config *c, struct fw_icons **out
  * clients come again. NULL is allowed.
  */
 void fw_icons_want(struct fw_icons *w, struct fw_str url);
-/* Cancel what is in flight and wait for the thread. Nothing is wanted from now on. NULL is allowed. */
+/* Cancel what is in flight, and wait for the thread. Later wishes are ignored. NULL is allowed. */
 void fw_icons_stop(struct fw_icons *w);
 void fw_icons_close(struct fw_icons *w); /* stops too. NULL is allowed */
 /*

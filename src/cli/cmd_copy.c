@@ -149,7 +149,7 @@ static int copy_summary(struct copy_command *k, const struct fw_copy_stats *s)
 	if (!cli_flag(c, "json"))
 		cli_out(c,
 			"both stores are equal; not copied: leases, cooldowns of hosts, heartbeats, messages to "
-			"workers, the search index (rebuilt)\n");
+			"workers, icons, the search index (rebuilt)\n");
 	return CLI_OK;
 }
 

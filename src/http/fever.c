@@ -9,9 +9,10 @@
 #include "http/fever.h"
 #include "http/folder_id.h"
 #include "http/greader.h"
+#include "http/icons.h"
 #include "base/banned.h"
 
-/* A feed's icon is an address here, never an image. So all have this one: 1 transparent pixel. */
+/* Feeds without an icon have this one: 1 transparent pixel. The others follow it. */
 #define FAVICON_ID 1
 #define FAVICON "image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 #define GROUP_ALL 0 /* "Kindling": all feeds that are no sparks */
@@ -174,7 +175,7 @@ static void fever_feeds(struct greader *g, const struct fever_feeds *f)
 
 		fw_json_object(j, NULL);
 		fw_json_int(j, "id", feed->id);
-		fw_json_int(j, "favicon_id", FAVICON_ID);
+		fw_json_int(j, "favicon_id", FAVICON_ID + feed->icon_id);
 		fw_json_str(j, "title", feed->title);
 		fw_json_str(j, "url", feed->url);
 		fw_json_str(j, "site_url", feed->home.len ? feed->home : FW_STR(""));
@@ -185,12 +186,78 @@ static void fever_feeds(struct greader *g, const struct fever_feeds *f)
 	fw_json_end(j);
 }
 
+/* ---- favicons -------------------------------------------------------------------------------- */
+
+static void fever_favicon(struct fw_json *j, int64_t id, struct fw_str data)
+{
+	fw_json_object(j, NULL);
+	fw_json_int(j, "id", id);
+	fw_json_str(j, "data", data);
+	fw_json_end(j);
+}
+
+struct fever_favicons {
+	struct greader *g;
+	struct fw_buf data;
+};
+
+static int fever_favicon_add(void *ctx, const struct fw_icon *icon)
+{
+	struct fever_favicons *k = ctx;
+
+	if (!icon->type.p)
+		return 0;
+	if (!greader_has_room(k->g))
+		return 1; /* clients ask for icons again */
+	http_icon_data(&k->data, icon);
+	fever_favicon(&k->g->p.j, FAVICON_ID + icon->id, fw_buf_str(&k->data));
+	return k->data.rc;
+}
+
+static int fever_by_icon(const void *x, const void *y)
+{
+	const struct greader_feed *a = *(const struct greader_feed *const *)x,
+				  *b = *(const struct greader_feed *const *)y;
+
+	return (a->icon_id > b->icon_id) - (a->icon_id < b->icon_id);
+}
+
+/* Each icon once. Sorts f->by_folder. */
+static int fever_favicons(struct greader *g, const struct fever_feeds *f)
+{
+	struct fever_favicons k = {.g = g, .data = FW_BUF_INIT(0)};
+	struct fw_str *url = fw_arena_calloc(&g->p.arena, f->all.n + 1, sizeof(*url));
+	int64_t last_id = 0;
+	size_t n = 0;
+	int rc;
+
+	if (!url)
+		return fw_err_set(&g->err, FW_ENOMEM, "out of memory");
+	if (f->all.n)
+		qsort(f->by_folder, f->all.n, sizeof(struct greader_feed *), fever_by_icon);
+	for (size_t i = 0; i < f->all.n; i++) {
+		if (f->by_folder[i]->icon_id != last_id)
+			url[n++] = f->by_folder[i]->icon_url;
+		last_id = f->by_folder[i]->icon_id;
+	}
+	fw_json_array(&g->p.j, "favicons");
+	fever_favicon(&g->p.j, FAVICON_ID, FW_STR(FAVICON));
+	rc = n ? fw_icon_find(g->r->store, url, n, true, fever_favicon_add, &k, &g->err) : 0;
+	fw_json_end(&g->p.j);
+	fw_buf_finish(&k.data);
+	return FW_MIN(rc, 0);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
 static int fever_lists_add(struct greader *g)
 {
-	bool feeds = fever_wants(g, "feeds"), groups = fever_wants(g, "groups");
+	bool feeds = fever_wants(g, "feeds"), groups = fever_wants(g, "groups"), icons = fever_wants(g, "favicons");
 	struct fever_feeds f;
-	int rc = feeds || groups ? fever_feeds_read(g, !feeds, &f) : 0;
+	int rc = feeds || groups || icons ? fever_feeds_read(g, !feeds && !icons, &f) : 0;
 
+	if (!rc && (feeds || icons))
+		rc = http_icons_read(g, &f.all);
 	if (rc)
 		return rc;
 	if (groups)
@@ -199,19 +266,7 @@ static int fever_lists_add(struct greader *g)
 		fever_feeds(g, &f);
 	if (feeds || groups)
 		fever_feeds_groups(g, &f);
-	return 0;
-}
-
-static void fever_favicons_add(struct greader *g)
-{
-	struct fw_json *j = &g->p.j;
-
-	fw_json_array(j, "favicons");
-	fw_json_object(j, NULL);
-	fw_json_int(j, "id", FAVICON_ID);
-	fw_json_cstr(j, "data", FAVICON);
-	fw_json_end(j);
-	fw_json_end(j);
+	return icons ? fever_favicons(g, &f) : 0;
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */
@@ -444,8 +499,6 @@ static int fever_read(struct greader *g, const struct fever_mark *m, const char 
 	bool reading = m->as == FEVER_READ || m->as == FEVER_UNREAD, marked = m->what != FEVER_NOTHING;
 	int rc = fever_lists_add(g);
 
-	if (fever_wants(g, "favicons"))
-		fever_favicons_add(g);
 	if (!rc && fever_wants(g, "items"))
 		rc = fever_items_add(g, wrong);
 	if (fever_wants(g, "links")) { /* links that many items have: nobody counts them here */

@@ -60,7 +60,9 @@ enum MHD_Result greader_user_info(struct greader *g);
 /* A subscription in memory: for items, which name their feeds. */
 struct greader_feed {
 	int64_t id, unread_n, newest_ms;
-	struct fw_str title, folder, url, home, error;
+	struct fw_str title, folder, url, home, icon, error;
+	struct fw_str icon_url;   /* http_icons_read(); absent: nowhere */
+	int64_t icon_id;          /* the same; 0: there is none */
 	int64_t visit_ms, due_ms; /* of its last visit, 0: never; and of the next */
 	uint32_t fail_n;
 	int http_status;

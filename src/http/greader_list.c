@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/url.h"
 #include "http/greader.h"
+#include "http/icons.h"
 #include "http/subscriptions.h"
 #include "base/banned.h"
 
@@ -55,6 +56,7 @@ static int list_feed_add(void *ctx, const struct fw_subscription *s)
 		f->feed[f->n].title = fw_arena_str(l->a, subscription_title(s));
 		f->feed[f->n].url = fw_arena_str(l->a, s->feed->url);
 		f->feed[f->n].home = fw_arena_str(l->a, s->feed->home_page_url);
+		f->feed[f->n].icon = http_icon_named(l->a, s->feed);
 		f->feed[f->n].error = fw_arena_str(l->a, s->feed->error);
 		f->feed[f->n].visit_ms = s->feed->last_visit_ms;
 		f->feed[f->n].due_ms = s->feed->due_at_ms;

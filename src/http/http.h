@@ -26,6 +26,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "feedwheel/ingest.h"
+#include "api/icon.h"
 #include "api/websub.h"
 #include "http/accept.h"
 #include "http/auth.h"
@@ -109,6 +110,7 @@ struct http {
 	struct maintenance *maintenance;
 	struct fw_sender *sender;        /* NULL: workers send */
 	struct fw_hubs *hubs;            /* NULL: websub_url is unset */
+	struct fw_icons *icons;          /* NULL: without serve_discovery */
 	struct buckets *pushes;          /* rate limit of documents from hubs, one bucket for each callback */
 	_Atomic uint64_t push_limited_n; /* documents from hubs refused with 429 */
 	struct stream *stream;

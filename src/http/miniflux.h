@@ -98,6 +98,7 @@ enum MHD_Result miniflux_counters(struct greader *g);
 enum MHD_Result miniflux_refresh(struct greader *g);
 enum MHD_Result miniflux_feed_refresh(struct greader *g);
 enum MHD_Result miniflux_category_refresh(struct greader *g);
+enum MHD_Result miniflux_feed_icon(struct greader *g);
 enum MHD_Result miniflux_icon(struct greader *g);
 enum MHD_Result miniflux_discover(struct greader *g);
 

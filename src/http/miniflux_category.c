@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "http/icons.h"
 #include "http/miniflux.h"
 #include "base/banned.h"
 
@@ -108,6 +109,8 @@ int miniflux_lists_read(struct greader *g, int64_t feed_id, bool brief, struct m
 	if (!category_add(g, l))
 		return fw_no_memory(&g->err);
 	rc = greader_feeds_read(g, feed_id, brief, &l->feeds);
+	if (!rc && !brief)
+		rc = http_icons_read(g, &l->feeds);
 	rc = rc ? rc : fw_account_label_list(g->r->store, g->account.id, category_label_add, &r, &g->err);
 	if (rc == FW_ENOMEM)
 		return fw_no_memory(&g->err);

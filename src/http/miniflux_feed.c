@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/url.h"
+#include "http/icons.h"
 #include "http/miniflux.h"
 #include "base/banned.h"
 
@@ -13,6 +14,18 @@
 #define REFRESH_MAX 100 /* feeds of one request: the schedule visits all of them anyway */
 
 /* ---- reading --------------------------------------------------------------------------------- */
+
+static void feed_icon_json(struct fw_json *j, const struct greader_feed *f)
+{
+	if (!f->icon_id) {
+		fw_json_null(j, "icon");
+		return;
+	}
+	fw_json_object(j, "icon");
+	fw_json_int(j, "feed_id", f->id);
+	fw_json_int(j, "icon_id", f->icon_id);
+	fw_json_end(j);
+}
 
 /* What feedwheel lacks is as in a feed without it: clients with types expect each member. */
 void miniflux_feed_json(
@@ -44,7 +57,7 @@ void miniflux_feed_json(
 	for (size_t i = 0; i < FW_N(FALSE); i++)
 		fw_json_bool(j, FALSE[i], false);
 	miniflux_category_json(g, "category", c ? c : l->category, false);
-	fw_json_null(j, "icon");
+	feed_icon_json(j, f);
 	fw_json_end(j);
 }
 
@@ -105,9 +118,50 @@ enum MHD_Result miniflux_feed_get(struct greader *g)
 	return feed_one_send(g, MHD_HTTP_OK);
 }
 
-/* The store has the address of an icon at the most, and no pictures. */
+/* ---- icons ----------------------------------------------------------------------------------- */
+
+static enum MHD_Result feed_icon_send(struct greader *g, const struct greader_feed *f)
+{
+	struct fw_buf data = FW_BUF_INIT(0);
+	struct fw_icon icon;
+	int rc = http_icon_get(g->r, &g->p.arena, f->icon_url, &icon, &g->err);
+
+	if (!rc && !icon.type.p)
+		return miniflux_missing(g, "icon");
+	fw_json_object(&g->p.j, NULL);
+	if (!rc) {
+		http_icon_data(&data, &icon);
+		fw_json_int(&g->p.j, "id", icon.id);
+		fw_json_str(&g->p.j, "mime_type", icon.type);
+		fw_json_str(&g->p.j, "data", fw_buf_str(&data));
+		rc = data.rc ? fw_no_memory(&g->err) : 0;
+	}
+	fw_json_end(&g->p.j);
+	fw_buf_finish(&data);
+	return greader_json(g, rc);
+}
+
+enum MHD_Result miniflux_feed_icon(struct greader *g)
+{
+	struct miniflux_lists l;
+	enum MHD_Result ok = MHD_NO;
+	const struct greader_feed *f = miniflux_feed_path(g, false, &l, &ok);
+
+	return f ? feed_icon_send(g, f) : ok;
+}
+
 enum MHD_Result miniflux_icon(struct greader *g)
 {
+	struct greader_feeds f;
+	int rc = greader_feeds_read(g, 0, false, &f);
+
+	rc = rc ? rc : http_icons_read(g, &f);
+	if (rc)
+		return http_store_failed(g->r, rc, &g->err);
+	for (size_t i = 0; i < f.n; i++) {
+		if (f.feed[i].icon_id == g->r->id)
+			return feed_icon_send(g, &f.feed[i]);
+	}
 	return miniflux_missing(g, "icon");
 }
 

@@ -273,6 +273,7 @@ static void http_free(struct http *h)
 	http_accept_destroy(h->accept);
 	fw_sender_close(h->sender);
 	fw_hubs_close(h->hubs);
+	fw_icons_close(h->icons);
 	buckets_destroy(h->pushes);
 	stream_destroy(h->stream);
 	pool_destroy(h->pool);
@@ -414,6 +415,8 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 	if (!rc)
 		rc = fw_hubs_open(c, &h->hubs, err);
 	if (!rc)
+		rc = fw_icons_open(c, &h->icons, err);
+	if (!rc)
 		rc = http_sender_open(h, err);
 	if (!rc)
 		rc = server_threads_start(h, err);
@@ -446,6 +449,7 @@ static uint64_t http_stop(struct http *h)
 	stream_close(h->stream);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
 	pool_close(h->pool);
+	fw_icons_stop(h->icons);
 	fw_hubs_stop(h->hubs); /* after the pool, so that the pool's counts are stored too */
 	until_ms = fw_mono_ms() + FW_SECOND_MS;
 	while (atomic_load(&h->suspended_n) > 0 && fw_mono_ms() < until_ms)

@@ -22,20 +22,25 @@
 /* Of a picture, which has its style within, when it is opened alone. */
 #define PICTURE_POLICY "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
+/* Of a feed's icon, which is a stranger's. */
+#define ICON_POLICY "default-src 'none'; sandbox; frame-ancestors 'none'"
+#define ICON_CACHE "private, max-age=86400"
+
 static const char *const WEB_HEADER[][2] = {
 	{"Referrer-Policy", "same-origin"},
 	{"X-Content-Type-Options", "nosniff"},
 	{"Cross-Origin-Opener-Policy", "same-origin"},
 	{"Cross-Origin-Resource-Policy", "same-origin"},
-	{"Cache-Control", "private, no-store"},
 };
 
 /* ---- responses ------------------------------------------------------------------------------- */
 
 static enum MHD_Result web_respond(struct web *w, unsigned status, struct MHD_Response *m)
 {
-	bool picture = w->r->route->web == web_picture;
-	bool ok = m && MHD_add_response_header(m, "Content-Security-Policy", picture ? PICTURE_POLICY : POLICY);
+	bool icon = w->r->route->web == web_icon && status == MHD_HTTP_OK;
+	const char *policy = w->r->route->web == web_picture ? PICTURE_POLICY : icon ? ICON_POLICY : POLICY;
+	bool ok = m && MHD_add_response_header(m, "Content-Security-Policy", policy) &&
+		MHD_add_response_header(m, "Cache-Control", icon ? ICON_CACHE : "private, no-store");
 
 	for (size_t i = 0; ok && i < FW_N(WEB_HEADER); i++)
 		ok = MHD_add_response_header(m, WEB_HEADER[i][0], WEB_HEADER[i][1]);

@@ -126,7 +126,7 @@ enum MHD_Result web_login_again(struct web *w);
 enum MHD_Result web_logout(struct web *w);
 enum MHD_Result web_password(struct web *w);
 
-/* ---- web_river.c, web_column.c, web_entry.c -------------------------------------------------- */
+/* ---- web_river.c, web_column.c, web_entry.c, web_icon.c -------------------------------------- */
 
 enum MHD_Result web_river(struct web *w);
 /* The entries of the view. FW_ENOTFOUND: there is no such label. */
@@ -140,6 +140,7 @@ const struct web_feed *web_feed_find(const struct web *w, int64_t id);
 /* Is a feed in the folder `of` shown with this one? With those below it; "" has only its own. */
 bool web_folder_has(struct fw_str folder, struct fw_str of);
 enum MHD_Result web_entry(struct web *w);
+enum MHD_Result web_icon(struct web *w);
 /* Append an entry's content and what belongs to it. */
 void web_content_add(struct web *w, const struct fw_stream_entry *e);
 /*
