@@ -1822,7 +1822,8 @@ int main(void)
 		subscriptions_have_titles_and_folders, logins_are_not_shared, invalid_names_are_refused,
 		labels_have_names, folders_stay_short_and_labels_few, streams_are_limited_and_searched,
 		entries_are_got_by_number, edits_below_the_mark, marks_are_of_one_folder_or_more,
-		a_reader_keeps_what_its_feed_takes_back, all_is_read_again, icons_are_kept_by_address, icons_are_pruned_by_age, a_random_walk};
+		a_reader_keeps_what_its_feed_takes_back, all_is_read_again, icons_are_kept_by_address,
+		icons_are_pruned_by_age, a_random_walk};
 	Suite *s = suite_create("accounts");
 	TCase *t = tcase_create("every driver");
 

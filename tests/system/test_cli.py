@@ -1317,13 +1317,14 @@ def wrapped(base):
             ("help", "settings"),
             *(("help", k) for k in COMMANDS)):
             whole = w.run(*arguments, code=None)
-            words_of = times.sub("", whole.stdout + whole.stderr).split()
+            choice = re.compile(r"\|\r?\n +") # of words, which may continue on the next line
+            words_of = times.sub("", choice.sub("|", whole.stdout + whole.stderr)).split()
             for columns in (60, 80):
                 shown, _ = on_terminal(w.command(*arguments), env, columns=columns)
                 bare = re.sub(r"\x1b\[[0-9;]*m", "", shown)
                 # narrow tables leave columns out
                 if arguments[0] != "show" and arguments != ("list", "--failing"):
-                    got = times.sub("", bare).split()
+                    got = times.sub("", choice.sub("|", bare)).split()
                     equal([x for x in got if x != "\\"], [x for x in words_of if x != "\\"],
                           "%s at %d: words" % (arguments, columns))
                 for line in bare.splitlines():
