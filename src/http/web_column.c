@@ -4,6 +4,7 @@
  * opened, because the browser would be slow with thousands of rows that nobody sees.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/feed_remedy.h"
 #include "http/subscriptions.h"
@@ -81,7 +82,9 @@ static int column_compare(struct fw_str a, struct fw_str b)
 		if (x != y)
 			return x - y;
 	}
-	return (a.len > b.len) - (a.len < b.len);
+	if (a.len != b.len)
+		return a.len < b.len ? -1 : 1;
+	return a.len ? memcmp(a.p, b.p, a.len) : 0; /* "News" and "news" are two folders */
 }
 
 static int column_by_place(const void *x, const void *y)
@@ -136,8 +139,8 @@ static void column_feed_put(struct web *w, const struct web_feed *f)
 	web_put(w, "</a></li>\n");
 }
 
-/* A folder's feeds at[0..n). */
-static void column_folder_put(struct web *w, const struct web_feed *const *at, size_t n, bool whole)
+/* A folder's feeds at[0..n); those of the folders in it are among at[n..left_n). */
+static void column_folder_put(struct web *w, const struct web_feed *const *at, size_t n, size_t left_n, bool whole)
 {
 	struct fw_str name = at[0]->folder;
 	struct web_view to = {.kind = w->view.kind == WEB_ALL ? WEB_ALL : WEB_UNREAD, .folder = name};
@@ -146,9 +149,9 @@ static void column_folder_put(struct web *w, const struct web_feed *const *at, s
 	bool open = current || (here && fw_str_eq(here->folder, name));
 	int64_t unread_n = 0;
 
-	for (size_t i = 0; i < w->feeds.n; i++) {
-		if (web_folder_has(name, w->feeds.feed[i].folder))
-			unread_n += w->feeds.feed[i].unread_n;
+	for (size_t i = 0; i < left_n && fw_str_istarts(at[i]->folder, name); i++) {
+		if (web_folder_has(name, at[i]->folder))
+			unread_n += at[i]->unread_n;
 	}
 	web_put(w, "<li class=\"folder");
 	web_put(w, unread_n ? " has" : "");
@@ -181,7 +184,7 @@ static void column_tree_put(struct web *w)
 		while (i + n < w->feeds.n && fw_str_eq(at[i]->folder, at[i + n]->folder))
 			n++;
 		if (at[i]->folder.len || n > COLUMN_FEEDS_MAX) {
-			column_folder_put(w, at + i, n, whole);
+			column_folder_put(w, at + i, n, w->feeds.n - i, whole);
 			continue;
 		}
 		for (size_t k = i; k < i + n; k++)

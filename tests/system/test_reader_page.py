@@ -464,6 +464,24 @@ def labels(base):
         equal(d.feedwheel.sql("SELECT count(*) FROM entry_labels")[0][0], 0)
 
 
+@case("the column: folders by name, whatever their case; a count has the folders below", needs="server")
+def column(base):
+    with http_server(base, conf=CONF) as d:
+        user_add(d)
+        visitor = Visitor(d).log_in()
+        for i, folder in enumerate(("news", "News", "News/b", "news", "News", "News/a", "Newsletters", "", "news/a")):
+            equal(visitor.post("/subscribe", url="http://h.example/%d" % i, title="%c" % (ord("z") - i),
+                               folder=folder)[0].status, 303)
+        for f in d.feedwheel.json("list"):
+            d.feedwheel.run("push", "--content-type", "application/x-ndjson", f["url"], "-", stdin="".join(
+                json.dumps({"id": str(k), "title": "t", "content_text": "x"}) + "\n" for k in range(f["id"])))
+        shown = re.findall(r'class="name" dir="auto">([^<]*)</span>(?: <span class="n">(\d+))?', visitor.column())
+        folders = [(name, int(n)) for name, n in shown if len(name) > 1]
+        equal(folders, [("News", 2 + 5 + 3 + 6), ("news", 1 + 4 + 9), ("News/a", 6), ("news/a", 9), ("News/b", 3),
+                        ("Newsletters", 7)])
+        equal([name for name, _ in shown if len(name) == 1], list("vywzurxts"))
+
+
 @case("without script: log in, older entries, an entry of its own, stars and reading by forms", needs="server")
 def no_script(base):
     with reading(base) as d, browser(base) as b:
