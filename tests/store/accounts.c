@@ -421,6 +421,13 @@ START_TEST(logins_are_not_shared)
 	ck_assert(fw_str_eq(drv_find(store_of(st), b)->password, FW_STR("right")));
 	OK(fw_account_unsubscribe(st, bob, b, &err));
 	ck_assert_int_eq(login_try(st, alice, "https://me:right@b.example/"), b);
+	/* when all have left, what the refused login protected is still stored: it must be known */
+	login_refused(st, b);
+	OK(fw_account_unsubscribe(st, alice, b, &err));
+	ck_assert_int_eq(login_try(st, bob, "https://x:y@b.example/"), 0);
+	ck_assert_int_eq(login_try(st, bob, "https://me:right@b.example/"), b);
+	ck_assert_int_eq(login_try(st, bob, "https://me:new@b.example/"), b);
+	ck_assert(fw_str_eq(drv_find(store_of(st), b)->password, FW_STR("new")));
 	/* a feed that needs none has none */
 	ck_assert_int_eq(login_try(st, alice, "https://x:y@c.example/"), f[0].id);
 	ck_assert(!drv_find(store_of(st), f[0].id)->password.len);

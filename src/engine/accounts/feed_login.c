@@ -2,7 +2,8 @@
 /*
  * Feeds that need a name and a password. Accounts share feeds by their address, in which a login is
  * not: so whoever subscribes a feed that has one must know it, or could read what it protects. A
- * login that the server refuses is replaced by the next one that its only subscriber gives.
+ * login is replaced by the next one that its only subscriber gives; not by one of somebody who
+ * comes when all have left, because what it protected is still stored.
  */
 #include "base/arena.h"
 #include "base/str.h"
@@ -59,7 +60,7 @@ int account_feed_login(struct fw_store *st, int64_t account_id, const struct fw_
 	same = !rc && fw_str_eq(l.known.username, f->username) && fw_str_eq(l.known.password, f->password);
 	refused = l.known.http_status == 401;
 	*may = same || (given ? !l.has && !refused : !l.has || l.own);
-	if (!rc && !*may && given && !l.others_n && (refused || l.own)) {
+	if (!rc && !*may && given && !l.others_n && (l.own || !l.has)) {
 		*may = true;
 		rc = login_replace(st, &l, f, now_ms, err);
 	}
