@@ -6,6 +6,7 @@
  * is for ending it. The secret of forms is made of the text alone, so a server keeps no state and
  * several servers may share a store. The cookie is Secure, with the prefix that binds it to this
  * host, if the browser says that it sends the login over TLS; so this holds behind a proxy too.
+ * Only that one counts then: the other one may be from a host beside this one.
  */
 #include <openssl/crypto.h>
 
@@ -34,23 +35,35 @@ static struct fw_str session_cookie(struct request *r)
 {
 	const char *text = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, SESSION_SECURE);
 
-	if (!text && !http_tokenless_head(r)->tls)
+	if (!text && !session_is_secure(r))
 		text = MHD_lookup_connection_value(r->conn, MHD_COOKIE_KIND, SESSION_COOKIE);
 	return fw_str(text);
 }
 
-/* Respond with a redirect that sets the cookie; value "": removes it. */
-static enum MHD_Result session_go(struct web *w, const char *value, bool secure)
+/* value "": removes it. */
+static bool session_cookie_set(struct web *w, const char *value, bool secure)
 {
-	enum MHD_Result ok = web_go(w, "");
 	char cookie[300];
+	bool ok;
 
 	(void)fw_snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%d%s",
 		secure ? SESSION_SECURE : SESSION_COOKIE, value, value[0] ? 400 * 24 * 3600 : 0,
 		secure ? "; Secure" : "");
-	if (ok && w->r->response && !MHD_add_response_header(w->r->response, MHD_HTTP_HEADER_SET_COOKIE, cookie))
-		return MHD_NO;
+	ok = MHD_add_response_header(w->r->response, MHD_HTTP_HEADER_SET_COOKIE, cookie) == MHD_YES;
 	OPENSSL_cleanse(cookie, sizeof(cookie));
+	return ok;
+}
+
+/* Respond with a redirect that sets the cookie; value "": removes both. */
+static enum MHD_Result session_go(struct web *w, const char *value)
+{
+	bool secure = session_is_secure(w->r);
+	enum MHD_Result ok = web_go(w, "");
+
+	if (!ok || !w->r->response)
+		return ok;
+	if (!session_cookie_set(w, value, secure) || (!value[0] && !session_cookie_set(w, "", !secure)))
+		return MHD_NO;
 	return ok;
 }
 
@@ -189,7 +202,7 @@ static enum MHD_Result session_begin(struct web *w, int64_t account_id)
 	if (rc)
 		return web_store_failed(w, rc);
 	(void)fw_snprintf(value, sizeof(value), "%s.%s", name, text);
-	ok = session_go(w, value, session_is_secure(w->r));
+	ok = session_go(w, value);
 	OPENSSL_cleanse(text, sizeof(text));
 	OPENSSL_cleanse(value, sizeof(value));
 	return ok;
@@ -246,7 +259,7 @@ enum MHD_Result web_logout(struct web *w)
 	int rc = fw_account_token_remove(
 		w->r->store, w->account.id, FW_ACCOUNT_TOKEN_SESSION, w->session_name, &w->err);
 
-	return rc && rc != FW_ENOTFOUND ? web_store_failed(w, rc) : session_go(w, "", session_is_secure(w->r));
+	return rc && rc != FW_ENOTFOUND ? web_store_failed(w, rc) : session_go(w, "");
 }
 
 /* ---- the password ---------------------------------------------------------------------------- */

@@ -649,6 +649,19 @@ def redirects(base):
                                {"Origin": "https://127.0.0.1:%d" % d.port, "Sec-Fetch-Site": "same-origin"})
         cookie = r.headers["Set-Cookie"]
         holds(cookie.startswith("__Host-fw_session=") and cookie.endswith("; Secure"), cookie)
+        tls = {"Origin": "https://127.0.0.1:%d" % d.port}
+        secure = Visitor(d).take(r)
+        # a host beside this one can set the other cookie only: it counts for no form
+        r, text = Visitor(d).log_in().post("/star", id="1", star="1")
+        equal(r.status, 303, text)
+        planted = Visitor(d).log_in()
+        r, text = planted.request("POST", "/star", {"csrf": planted.csrf, "id": "1", "star": "1"}, tls)
+        equal(r.status, 401, text)
+        for form, headers in ((planted, {}), (secure, tls)):
+            r, text = form.request("POST", "/logout", {"csrf": form.csrf}, headers)
+            equal(r.status, 303, text)
+            equal(sorted(c.split(";")[0] for c in r.headers.get_all("Set-Cookie")), ["__Host-fw_session=",
+                                                                                   "fw_session="])
         for name in "js", "css":
             found = re.search('reader[.]%s[?]v=[0-9a-f]+' % name, visitor.request("GET", "/")[1])[0]
             r, text = visitor.request("GET", "/" + found)
