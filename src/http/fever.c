@@ -245,6 +245,7 @@ static int fever_favicons(struct greader *g, const struct fever_feeds *f)
 	rc = n ? fw_icon_find(g->r->store, url, n, true, fever_favicon_add, &k, &g->err) : 0;
 	fw_json_end(&g->p.j);
 	fw_buf_finish(&k.data);
+	g->p.n = 0; /* an item follows, however large these are: without one a client believes that it has all */
 	return FW_MIN(rc, 0);
 }
 

@@ -253,6 +253,18 @@ def kinds(base):
         equal(icon(c, feed["id"]), ("image/gif", GIF))
 
 
+@case("favicons that are larger than a page leave room for an item in the same response", needs="server")
+def many(base):
+    with serving(base) as (d, site, c):
+        site.pages["/large"] = ("image/png", PNG + bytes(LARGEST - len(PNG)))
+        n = 100
+        for i in range(n):
+            site.add(c, "large%d" % i, site.url("/large", 10 + i))
+        wait_for("the icons", lambda: c.get("feeds") and d.feedwheel.one("SELECT count(*) FROM icons") == n)
+        r = c.fever("&favicons&items&since_id=0")
+        equal((len(r["favicons"]), len(r["items"]) > 0), (n + 1, True))
+
+
 @case("the address guard: no request to an address that is not allowed, nor by a redirect", needs="server")
 def guarded(base):
     with serving(base) as (d, site, c):
