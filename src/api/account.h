@@ -234,13 +234,15 @@ FW_MUST_CHECK int fw_account_newest_id(struct fw_store *st, int64_t *id, struct 
 
 /*
  * A cache of pictures, by their addresses, so that the feeds of one site share one. An icon that
- * was fetched is fetched again after FW_ICON_FRESH_MS, one that was not after FW_ICON_RETRY_MS;
+ * was fetched is fetched again after FW_ICON_FRESH_MS, one that was not after FW_ICON_RETRY_MS, or
+ * FW_ICON_REACH_MS, if its site was out of reach, which may have been our network's fault;
  * retention removes one that nobody has fetched for FW_ICON_KEEP_MS, because no feed that is read
  * names it any more. Who may see which icon is decided above.
  */
 #define FW_ICON_MAX_BYTES ((size_t)64 << 10)
 #define FW_ICON_FRESH_MS (30 * INT64_C(86400000))
 #define FW_ICON_RETRY_MS (7 * INT64_C(86400000))
+#define FW_ICON_REACH_MS INT64_C(86400000)
 #define FW_ICON_KEEP_MS (60 * INT64_C(86400000))
 
 struct fw_icon {
@@ -248,7 +250,7 @@ struct fw_icon {
 	struct fw_str url;
 	struct fw_str type;  /* "image/png"; absent: there is no picture */
 	struct fw_str bytes; /* absent if not wanted, and without a picture */
-	int64_t tried_ms;    /* the last fetch */
+	int64_t tried_ms;    /* the last fetch; earlier if it did not reach the site */
 	bool failed;         /* that brought no picture; an older one stays */
 };
 /* Is it time to fetch it again? */

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import http.server
 import json
+import socket
 import threading
 import time
 
@@ -218,6 +219,9 @@ def kinds(base):
         for i, path in enumerate(p for p in sorted(site.pages) if not p.startswith(("/good", "/moved"))):
             bad[site.add(c, path[1:], site.url(path, 30 + i))] = path
         bad[site.add(c, "nobody", "http://127.0.0.99:1/i.png")] = None
+        closed = socket.socket()
+        closed.bind(("127.0.0.98", 0)) # and does not listen
+        bad[site.add(c, "closed", "http://127.0.0.98:%d/closed" % closed.getsockname()[1])] = None
         moved = site.add(c, "moved", site.url("/moved", 9), tag="logo")
         for feed, (kind, body) in good.items():
             equal(has_icon(c, feed), (kind, body))
@@ -233,6 +237,15 @@ def kinds(base):
         has_icon(c, site.add(c, "new", site.url("/new", 60)))
         for path in bad.values():
             holds(path in (None, "/loop") or len(site.asked(path)) == 1, (path, site.asked(path)))
+
+        # after a day a site that was not reached is tried again
+        asked, tried = len(site.requests), "SELECT tried_ms FROM icons WHERE url LIKE '%/closed'"
+        d.feedwheel.sql("UPDATE icons SET tried_ms = tried_ms - ?", DAY_MS, write=True)
+        before = d.feedwheel.one(tried)
+        c.get("feeds")
+        wait_for("another fetch", lambda: d.feedwheel.one(tried) > before)
+        equal(len(site.requests), asked)
+        closed.close()
 
         # after 7 days a failure is tried again, after 30 days a picture; the old one is shown until then
         site.pages["/missing"] = ("image/png", PNG)

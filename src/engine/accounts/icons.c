@@ -153,9 +153,16 @@ static bool icons_still_wants(struct fw_icons *w, const char *url)
 	return !rc && !fresh;
 }
 
-static void icon_store(struct fw_icons *w, struct fw_str bytes)
+/* It may have been our network's fault. */
+static bool icon_is_out_of_reach(enum fw_visit_kind kind)
 {
-	struct fw_icon icon = {.url = fw_str(w->url), .type = fw_icon_type(bytes), .tried_ms = fw_now_ms()};
+	return kind == FW_VISIT_DNS || kind == FW_VISIT_CONNECT || kind == FW_VISIT_TIMEOUT;
+}
+
+static void icon_store(struct fw_icons *w, struct fw_str bytes, enum fw_visit_kind kind)
+{
+	int64_t early_ms = icon_is_out_of_reach(kind) ? FW_ICON_RETRY_MS - FW_ICON_REACH_MS : 0;
+	struct fw_icon icon = {.url = fw_str(w->url), .type = fw_icon_type(bytes), .tried_ms = fw_now_ms() - early_ms};
 	struct fw_err err;
 	int rc;
 
@@ -185,7 +192,7 @@ static void icon_done(struct fw_fetch *f)
 	icons_host_used(w, f->url);
 	icons_host_used(w, f->final_url);
 	if (f->kind != FW_VISIT_LOCAL) /* our own failure says nothing about the icon */
-		icon_store(w, f->kind == FW_VISIT_OK ? fw_buf_str(&f->body) : FW_STR_NONE);
+		icon_store(w, f->kind == FW_VISIT_OK ? fw_buf_str(&f->body) : FW_STR_NONE, f->kind);
 	if (f->kind != FW_VISIT_OK)
 		fw_debug("icons: %s", f->err.text);
 	icon_end(w);
