@@ -277,8 +277,8 @@ static int account_feeds_choose(struct fw_store *st, struct fw_feed_new *f, stru
 			rc = account_feed_login(st, account_id, &f[i], now_ms, &may, err);
 		if (!rc && !may) {
 			(void)fw_err_set(err, FW_EINVAL,
-				"%.*s: this server has the feed with a login of somebody else: subscribe with your own"
-				" in the address, as https://NAME:PASSWORD@HOST/...",
+				"%.*s: it is subscribed here with another login, or without one, and accounts share a"
+				" feed only with the same login: https://NAME:PASSWORD@HOST/...",
 				FW_STR_ARG(f[i].url));
 			f[i].id = 0;
 			continue;
