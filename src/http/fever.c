@@ -237,7 +237,7 @@ static int fever_favicons(struct greader *g, const struct fever_feeds *f)
 		qsort(f->by_folder, f->all.n, sizeof(struct greader_feed *), fever_by_icon);
 	for (size_t i = 0; i < f->all.n; i++) {
 		if (f->by_folder[i]->icon_id != last_id)
-			url[n++] = f->by_folder[i]->icon_url;
+			url[n++] = f->by_folder[i]->icon_at.url;
 		last_id = f->by_folder[i]->icon_id;
 	}
 	fw_json_array(&g->p.j, "favicons");

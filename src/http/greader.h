@@ -57,13 +57,18 @@ enum MHD_Result greader_user_info(struct greader *g);
 
 /* ---- greader_list.c -------------------------------------------------------------------------- */
 
+/* Where a feed's icon is fetched: icons.h. url absent: nowhere. */
+struct icon_address {
+	struct fw_str url, spare; /* spare: where else, if there is no picture at url */
+	bool second;              /* url was the spare one */
+};
 /* A subscription in memory: for items, which name their feeds. */
 struct greader_feed {
 	int64_t id, unread_n, newest_ms;
 	struct fw_str title, folder, url, home, icon, error;
-	struct fw_str icon_url;   /* http_icons_read(); absent: nowhere */
-	int64_t icon_id;          /* the same; 0: there is none */
-	int64_t visit_ms, due_ms; /* of its last visit, 0: never; and of the next */
+	struct icon_address icon_at; /* http_icons_read() */
+	int64_t icon_id;             /* the same; 0: there is none */
+	int64_t visit_ms, due_ms;    /* of its last visit, 0: never; and of the next */
 	uint32_t fail_n;
 	int http_status;
 	enum fw_feed_status status;

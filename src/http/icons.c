@@ -31,19 +31,28 @@ struct fw_str http_icon_named(struct fw_arena *a, const struct fw_feed *f)
 	return fw_is_http(favicon) ? favicon : fw_is_http(f->icon) ? fw_arena_str(a, f->icon) : FW_STR_NONE;
 }
 
-struct fw_str http_icon_url(struct fw_arena *a, struct fw_str named, struct fw_str home, struct fw_str url)
+/* /favicon.ico of the site. */
+static struct fw_str icon_of_site(struct fw_arena *a, struct fw_str home, struct fw_str url)
 {
-	struct fw_str clean, user, pass; /* a login in the address is not sent */
 	struct fw_buf b = FW_BUF_INIT(0);
+	struct fw_str icon = FW_STR_NONE;
 
-	if (named.p && !fw_url_clean(a, named, &clean, &user, &pass, NULL))
-		return clean;
-	if (fw_url_origin(fw_is_http(home) ? home : url, &b))
-		return FW_STR_NONE;
-	fw_buf_adds(&b, "/favicon.ico");
-	clean = b.rc ? FW_STR_NONE : fw_arena_str(a, fw_buf_str(&b));
+	if (!fw_url_origin(fw_is_http(home) ? home : url, &b))
+		fw_buf_adds(&b, "/favicon.ico");
+	if (b.len && !b.rc)
+		icon = fw_arena_str(a, fw_buf_str(&b));
 	fw_buf_finish(&b);
-	return clean;
+	return icon;
+}
+
+struct icon_address http_icon_address(struct fw_arena *a, struct fw_str named, struct fw_str home, struct fw_str url)
+{
+	struct icon_address at = {.url = icon_of_site(a, home, url)};
+	struct fw_str clean, user, pass; /* a login in the address is not sent */
+
+	if (!named.p || fw_url_clean(a, named, &clean, &user, &pass, NULL) || fw_str_eq(clean, at.url))
+		return at;
+	return (struct icon_address){.url = clean, .spare = at.url};
 }
 
 static void icon_want(struct request *r, struct fw_str url)
@@ -74,7 +83,7 @@ static int icons_compare(struct fw_str a, struct fw_str b)
 static int icons_by_url(const void *x, const void *y)
 {
 	return icons_compare(
-		(*(struct greader_feed *const *)x)->icon_url, (*(struct greader_feed *const *)y)->icon_url);
+		(*(struct greader_feed *const *)x)->icon_at.url, (*(struct greader_feed *const *)y)->icon_at.url);
 }
 
 static int icons_url_find(const void *x, const void *y)
@@ -82,8 +91,8 @@ static int icons_url_find(const void *x, const void *y)
 	return icons_compare(*(const struct fw_str *)x, *(const struct fw_str *)y);
 }
 
-/* The feeds that have an address, in its order, and the different addresses. */
-static int icons_sort(struct greader *g, const struct greader_feeds *f, struct icons_reading *r)
+/* The feeds that have an address, or a second one, in its order; and the different addresses. */
+static int icons_sort(struct greader *g, const struct greader_feeds *f, bool second, struct icons_reading *r)
 {
 	r->feed = fw_arena_calloc(&g->p.arena, f->n + 1, sizeof(*r->feed));
 	r->url = fw_arena_calloc(&g->p.arena, f->n + 1, sizeof(*r->url));
@@ -94,16 +103,17 @@ static int icons_sort(struct greader *g, const struct greader_feeds *f, struct i
 	for (size_t i = 0; i < f->n; i++) {
 		struct greader_feed *feed = &f->feed[i];
 
-		feed->icon_url = http_icon_url(&g->p.arena, feed->icon, feed->home, feed->url);
-		if (feed->icon_url.p)
+		if (!second)
+			feed->icon_at = http_icon_address(&g->p.arena, feed->icon, feed->home, feed->url);
+		if (feed->icon_at.url.p && feed->icon_at.second == second)
 			r->feed[r->n++] = feed;
 	}
 	qsort(r->feed, r->n, sizeof(*r->feed), icons_by_url);
 	for (size_t i = 0; i < r->n; i++) {
-		if (r->url_n && fw_str_eq(r->url[r->url_n - 1], r->feed[i]->icon_url))
+		if (r->url_n && fw_str_eq(r->url[r->url_n - 1], r->feed[i]->icon_at.url))
 			continue;
 		r->first[r->url_n] = i;
-		r->url[r->url_n++] = r->feed[i]->icon_url;
+		r->url[r->url_n++] = r->feed[i]->icon_at.url;
 	}
 	return g->p.arena.failed ? fw_no_memory(&g->err) : 0;
 }
@@ -116,18 +126,23 @@ static int icons_found(void *ctx, const struct fw_icon *icon)
 	if (!url) /* another address with the same hash */
 		return 0;
 	r->fresh[url - r->url] = !fw_icon_is_stale(icon, r->now_ms);
-	for (size_t i = r->first[url - r->url]; icon->type.p && i < r->n; i++) {
-		if (!fw_str_eq(r->feed[i]->icon_url, *url))
+	for (size_t i = r->first[url - r->url]; i < r->n; i++) {
+		struct icon_address *at = &r->feed[i]->icon_at;
+
+		if (!fw_str_eq(at->url, *url))
 			break;
-		r->feed[i]->icon_id = icon->id;
+		if (icon->type.p)
+			r->feed[i]->icon_id = icon->id;
+		else if (at->spare.p)
+			*at = (struct icon_address){.url = at->spare, .second = true};
 	}
 	return 0;
 }
 
-int http_icons_read(struct greader *g, const struct greader_feeds *f)
+static int icons_pass(struct greader *g, const struct greader_feeds *f, bool second)
 {
 	struct icons_reading r = {.now_ms = fw_now_ms()};
-	int rc = icons_sort(g, f, &r);
+	int rc = icons_sort(g, f, second, &r);
 
 	if (!rc && r.url_n)
 		rc = fw_icon_find(g->r->store, r.url, r.url_n, false, icons_found, &r, &g->err);
@@ -136,6 +151,13 @@ int http_icons_read(struct greader *g, const struct greader_feeds *f)
 			icon_want(g->r, r.url[i]);
 	}
 	return rc;
+}
+
+int http_icons_read(struct greader *g, const struct greader_feeds *f)
+{
+	int rc = icons_pass(g, f, false);
+
+	return rc ? rc : icons_pass(g, f, true);
 }
 
 /* ---- one ------------------------------------------------------------------------------------- */
@@ -156,19 +178,22 @@ static int icon_got(void *ctx, const struct fw_icon *icon)
 	return k->a->failed ? FW_ENOMEM : 0;
 }
 
-int http_icon_get(struct request *r, struct fw_arena *a, struct fw_str url, struct fw_icon *out, struct fw_err *err)
+int http_icon_get(
+	struct request *r, struct fw_arena *a, const struct icon_address *at, struct fw_icon *out, struct fw_err *err)
 {
 	struct icon_getting k = {a, out};
 	int rc;
 
 	*out = (struct fw_icon){.id = 0};
-	if (!url.p)
+	if (!at->url.p)
 		return a->failed ? fw_no_memory(err) : 0;
-	rc = fw_icon_find(r->store, &url, 1, true, icon_got, &k, err);
+	rc = fw_icon_find(r->store, &at->url, 1, true, icon_got, &k, err);
 	if (rc)
 		return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 	if (!out->id || fw_icon_is_stale(out, fw_now_ms()))
-		icon_want(r, url);
+		icon_want(r, at->url);
+	if (out->id && !out->type.p && at->spare.p)
+		return http_icon_get(r, a, &(struct icon_address){.url = at->spare}, out, err);
 	return 0;
 }
 

@@ -15,15 +15,15 @@
  */
 struct fw_str http_icon_named(struct fw_arena *a, const struct fw_feed *f);
 /*
- * Where to fetch its icon: the address that it names, else /favicon.ico of its site; in the arena.
- * Absent: nowhere, or out of memory.
+ * Where to fetch a feed's icon: the address that it names, and if there is none, or it has no
+ * picture, /favicon.ico of its site; in the arena. Absent: nowhere, or out of memory.
  */
-struct fw_str http_icon_url(struct fw_arena *a, struct fw_str named, struct fw_str home, struct fw_str url);
-/* Set icon_url and icon_id of feeds that were not read brief. */
+struct icon_address http_icon_address(struct fw_arena *a, struct fw_str named, struct fw_str home, struct fw_str url);
+/* Set icon_at and icon_id of feeds that were not read brief. */
 FW_MUST_CHECK int http_icons_read(struct greader *g, const struct greader_feeds *f);
-/* The icon at url with its bytes, in the arena. out->type absent: there is none. */
+/* The icon with its bytes, in the arena. out->type absent: there is none. */
 FW_MUST_CHECK int http_icon_get(
-	struct request *r, struct fw_arena *a, struct fw_str url, struct fw_icon *out, struct fw_err *err);
+	struct request *r, struct fw_arena *a, const struct icon_address *at, struct fw_icon *out, struct fw_err *err);
 /* Set out to "image/png;base64,...". */
 void http_icon_data(struct fw_buf *out, const struct fw_icon *icon);
 

@@ -124,7 +124,7 @@ static enum MHD_Result feed_icon_send(struct greader *g, const struct greader_fe
 {
 	struct fw_buf data = FW_BUF_INIT(0);
 	struct fw_icon icon;
-	int rc = http_icon_get(g->r, &g->p.arena, f->icon_url, &icon, &g->err);
+	int rc = http_icon_get(g->r, &g->p.arena, &f->icon_at, &icon, &g->err);
 
 	if (!rc && !icon.type.p)
 		return miniflux_missing(g, "icon");

@@ -6,14 +6,14 @@
 
 struct web_icon_of {
 	struct fw_arena *a;
-	struct fw_str url;
+	struct icon_address at;
 };
 
 static int web_icon_feed(void *ctx, const struct fw_subscription *s)
 {
 	struct web_icon_of *of = ctx;
 
-	of->url = http_icon_url(of->a, http_icon_named(of->a, s->feed), s->feed->home_page_url, s->feed->url);
+	of->at = http_icon_address(of->a, http_icon_named(of->a, s->feed), s->feed->home_page_url, s->feed->url);
 	return 0;
 }
 
@@ -26,7 +26,7 @@ enum MHD_Result web_icon(struct web *w)
 	if (w->view.feed_id)
 		rc = fw_account_subscription_list(
 			w->r->store, w->account.id, w->view.feed_id, false, web_icon_feed, &of, &w->err);
-	rc = rc ? rc : http_icon_get(w->r, &w->arena, of.url, &icon, &w->err);
+	rc = rc ? rc : http_icon_get(w->r, &w->arena, &of.at, &icon, &w->err);
 	if (rc && rc != FW_ENOTFOUND)
 		return web_store_failed(w, rc);
 	if (!icon.type.p)
