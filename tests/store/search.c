@@ -629,7 +629,7 @@ START_TEST(random_ones)
 	struct fw_store *st = store_filled(_i);
 	struct fw_buf b = FW_BUF_INIT(0);
 
-	for (int i = 0; i < (SLOW_BUILD ? 75 : 300); i++) {
+	for (int i = 0; i < (SLOW_BUILD ? 75 : 200); i++) {
 		fw_buf_reset(&b);
 		query_write(&b, 0);
 		fw_buf_addc(&b, '\0');

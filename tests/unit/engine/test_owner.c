@@ -1370,7 +1370,7 @@ int main(void)
 {
 	Suite *s = suite_create("unit engine owner");
 	TCase *t = tcase_create("owner");
-	int seeds = getenv("SEEDS") ? (int)strtol(getenv("SEEDS"), NULL, 10) : SLOW_BUILD ? 2 : 6;
+	int seeds = getenv("SEEDS") ? (int)strtol(getenv("SEEDS"), NULL, 10) : SLOW_BUILD ? 2 : 4;
 
 	fw_log_level_set(FW_LOG_ERROR);
 	tcase_set_timeout(t, 100);
