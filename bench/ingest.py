@@ -30,6 +30,7 @@ from ingest_plot import plot
 from table import benchmark, head, median, ratio_row, row, selection, size
 
 DURATION = size("DURATION", 5, 1)
+BETWEEN_MS = size("BETWEEN_MS", 0, 50) # two batches of a connection: a test needs no load
 SUSTAINED = 1 if "TINY" in os.environ else 2 * DURATION
 HERE = os.path.dirname(os.path.abspath(__file__))
 PUSH = "/twirp/stats.StatsService/Push"
@@ -199,7 +200,7 @@ class Watch(threading.Thread):
 def wrk(port, path, connections=100, seconds=DURATION, events=1, patient=False):
     command = ["wrk", "-t4", "-c%d" % connections, "-d%ds" % seconds, "--timeout", "10s",
                "-s", os.path.join(HERE, "ingest", "push.lua"), "http://127.0.0.1:%d%s" % (port, path),
-               "--", str(events)]
+               "--", str(events), str(BETWEEN_MS if events > 1 else 0)]
     r = subprocess.run(command + (["patient"] if patient else []), capture_output=True, text=True, check=False)
     try:
         figures = json.loads(r.stdout.splitlines()[-1])

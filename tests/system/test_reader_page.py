@@ -74,9 +74,12 @@ VIEWS = [(width, height, phone, dark) for width, height, phone in ((1280, 800, F
          for dark in (False, True)]
 
 
-def pictures(b, name):
-    """The page in both widths and both colours, for people to look at; the last is that of a desktop, light."""
-    for width, height, phone, dark in VIEWS[::-1]:
+SOME = (VIEWS[3], VIEWS[0]) # where no width shows what the other does not show in the same colour
+
+
+def pictures(b, name, views=SOME):
+    """The page in these widths and colours, for people to look at; the last is that of a desktop, light."""
+    for width, height, phone, dark in views:
         b.size(width, height, dark, phone)
         picture(b, "%s-%d-%s" % (name, width, "dark" if dark else "light"))
 
@@ -109,10 +112,10 @@ def keys(base):
     with reading(base) as d, browser(base) as b:
         log_in(b, d)
         equal(rows(b, ".unread"), ENTRIES)
-        pictures(b, "river")
+        pictures(b, "river", VIEWS[::-1])
         b.key("j")
         b.there(".open .content")
-        pictures(b, "entry")
+        pictures(b, "entry", VIEWS[::-1])
         first = title(b)
         holds(not has(b, ".unread"), "an open entry is read")
         b.key("j")
@@ -852,11 +855,10 @@ def accessible(base):
         b.keys("jl")
         b.there(".labels details[open]")
         check_all("labels")
-        some = (VIEWS[3], VIEWS[0]) # these pages have nothing of their own that each width shows in each colour
         for path in ("/?view=starred", "/entry?id=2", "/?q=nothing-has-this", "/feeds", "/feeds?folder=Science", "/add",
                      "/account", "/entry?id=1"):
             b.open("http://127.0.0.1:%d%s" % (d.port, path))
-            check_all(path, some)
+            check_all(path, SOME)
         visitor.post("/logout")
         b.call("Network.clearBrowserCookies")
         b.open("http://127.0.0.1:%d/" % d.port)
@@ -866,7 +868,7 @@ def accessible(base):
         b.there("#column")
         for path in ("/runs", "/orders"):
             b.open("http://127.0.0.1:%d%s" % (d.port, path))
-            check_all(path, some)
+            check_all(path, SOME)
 
 
 run()
