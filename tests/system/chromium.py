@@ -157,8 +157,9 @@ class Browser:
             self.key(k)
 
     def click(self, selector):
-        """Click the middle of an element."""
-        x, y = self.wait("""(() => { const e = document.querySelector(%s); if (!e) return null;
+        """Click the middle of an element, when the page is loaded: elements move until then."""
+        x, y = self.wait("""(() => { const e = document.querySelector(%s);
+            if (!e || document.readyState !== 'complete') return null;
             e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();
             return r.width ? [r.x + r.width / 2, r.y + r.height / 2] : null; })()""" % json.dumps(selector))
         for what in ("mousePressed", "mouseReleased"):

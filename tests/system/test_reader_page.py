@@ -319,6 +319,7 @@ def feeds(base):
         b.wait("document.querySelectorAll('.cards > li').length === 1")
         b.click(".cards summary")
         b.click("[action=poll] [value=pause]")
+        b.wait("location.search === ''") # the form has led to the list: what opens a page meanwhile is aborted
         wait_for("it is paused", lambda: any(
             f["status"] == "paused" for f in d.feedwheel.json("list", "--status", "paused")))
         b.open("http://127.0.0.1:%d/feeds?q=gone" % d.port)
