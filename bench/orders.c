@@ -23,6 +23,7 @@
 #include "parse/parse.h"
 #include "query/match.h"
 #include "query/words.h"
+#include "size.h"
 
 #define DOCUMENT_MAX ((size_t)8 << 20)
 #define OF_ONE_MAX 100 /* entries of one document */
@@ -55,19 +56,6 @@ static double now_s(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* From the environment, or the usual number, or with TINY=1 the tiny one. */
-static size_t size_of(const char *name, size_t usual, size_t tiny)
-{
-	const char *said = getenv(name);
-	int64_t n = getenv("TINY") ? (int64_t)tiny : (int64_t)usual;
-
-	if (said && (!fw_str_int(fw_str(said), &n) || n <= 0)) {
-		fprintf(stderr, "%s=%s: not a number above 0\n", name, said);
-		exit(2);
-	}
-	return (size_t)n;
 }
 
 static void row(

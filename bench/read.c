@@ -27,6 +27,7 @@
 #include "base/str.h"
 #include "feedwheel/store.h"
 #include "../tests/store/servers.h"
+#include "size.h"
 
 #define RUNS_MAX 99
 
@@ -47,18 +48,6 @@ static double now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static size_t size_of(const char *name, size_t usual, size_t tiny)
-{
-	const char *said = getenv(name);
-	int64_t n = getenv("TINY") ? (int64_t)tiny : (int64_t)usual;
-
-	if (said && (!fw_str_int(fw_str(said), &n) || n <= 0)) {
-		fprintf(stderr, "%s=%s: not a number above 0\n", name, said);
-		exit(2);
-	}
-	return (size_t)n;
 }
 
 /* ---- the reference: a connection without feedwheel ------------------------------------------- */

@@ -276,14 +276,8 @@ static void timeline_read_record(struct cli *c, struct timeline *t)
 	if (rc && rc != FW_ENOTFOUND && rc != FW_EUNSUP)
 		cli_note(c, "%s", err.text);
 	t->endless = rc == FW_ENOTFOUND;
-	if (rc)
-		return;
-	t->elapsed_us = FW_MAX(kept.elapsed_us, 0);
-	t->read_us = kept.took_us;
-	t->order = fw_str(kept.order);
-	t->slots = (uint32_t)FW_MIN(FW_MAX(kept.slots, 0), 100000);
-	t->batch = (uint32_t)FW_MIN(FW_MAX(kept.batch, 0), INT64_C(1000000000));
-	t->predicted_us = kept.predicted_us;
+	if (!rc)
+		timeline_take_forecast(t, &kept);
 }
 
 static int timeline_picture(struct cli *c, const char *path, bool html)

@@ -677,6 +677,22 @@ enum MHD_Result http_auth_refuse(struct request *r)
 		"request refused without a reason (please report this bug)");
 }
 
+enum MHD_Result http_auth_refuse_account(struct request *r, const char *challenge, const char *words)
+{
+	switch (r->verdict) {
+	case AUTH_ORIGIN:
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
+			"the request came from a page of another site (Origin, Sec-Fetch-Site)");
+	case AUTH_LIMITED:
+		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "auth_rate_limited",
+			"throttled: too many wrong passwords or tokens came from your network (retry in %lld s)",
+			(long long)r->retry_after_s);
+	default:
+		r->challenge = challenge;
+		return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "%s", words);
+	}
+}
+
 /*
  * A refused body is read to its end first, because most clients read no response while they send.
  * With Expect it is not.

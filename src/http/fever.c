@@ -352,9 +352,9 @@ static int fever_page_read(struct greader *g, struct fever_page *p, const char *
 			*wrong = "with_ids";
 		return 0;
 	}
-	if (!greader_number(g, "max_id", INT64_MAX, &s.before_id))
+	if (!http_form_number(&g->form, "max_id", INT64_MAX, &s.before_id))
 		*wrong = "max_id";
-	if (!greader_number(g, "since_id", INT64_MAX, &s.after_id))
+	if (!http_form_number(&g->form, "since_id", INT64_MAX, &s.after_id))
 		*wrong = "since_id";
 	if (!*wrong && (fever_wants(g, "feed_ids") || fever_wants(g, "group_ids")))
 		rc = fever_page_feeds(g, p, wrong);

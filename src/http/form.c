@@ -142,6 +142,22 @@ struct fw_str http_form_get(const struct http_form *f, const char *name)
 	return http_form_next(f, name, &at);
 }
 
+bool http_form_number(const struct http_form *f, const char *name, int64_t max, int64_t *out)
+{
+	struct fw_str s = http_form_get(f, name);
+	int64_t v;
+
+	for (size_t i = 0; i < s.len; i++) {
+		if (!fw_is_digit((unsigned char)s.p[i]))
+			return false;
+	}
+	if (s.len && !fw_str_int(s, &v))
+		return false;
+	if (s.len)
+		*out = FW_MIN(v, max);
+	return true;
+}
+
 size_t http_form_count(const struct http_form *f, const char *name)
 {
 	size_t at = 0, n = 0;

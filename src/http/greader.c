@@ -56,23 +56,6 @@ enum MHD_Result greader_wrong(struct greader *g, const char *name, const char *e
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-bool greader_number(struct greader *g, const char *name, int64_t max, int64_t *out)
-{
-	struct fw_str s = http_form_get(&g->form, name);
-	int64_t v;
-
-	if (!s.p || !s.len)
-		return true;
-	for (size_t i = 0; i < s.len; i++) {
-		if (!fw_is_digit((unsigned char)s.p[i]))
-			return false;
-	}
-	if (!fw_str_int(s, &v))
-		return false;
-	*out = FW_MIN(v, max);
-	return true;
-}
-
 static enum MHD_Result greader_query_add(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	(void)kind;

@@ -45,8 +45,6 @@ enum MHD_Result greader_json_status(struct greader *g, unsigned status, int rc);
 enum MHD_Result greader_wrong(struct greader *g, const char *name, const char *expected);
 /* Set g->form: the query's parameters, and those of a body that is a form. False: responded. */
 FW_MUST_CHECK bool greader_form_read(struct greader *g, struct fw_str body, enum MHD_Result *ok);
-/* A number of digits only; *out is untouched if the parameter is absent. False: it is wrong. */
-FW_MUST_CHECK bool greader_number(struct greader *g, const char *name, int64_t max, int64_t *out);
 
 /* ---- greader_login.c ------------------------------------------------------------------------- */
 

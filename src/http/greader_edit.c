@@ -125,7 +125,7 @@ enum MHD_Result greader_mark_all(struct greader *g)
 
 	if (!greader_stream_read(http_form_get(&g->form, "s"), &stream))
 		return greader_wrong(g, "s", EXPECTED_TAG ", or feed/ID");
-	if (!greader_number(g, "ts", INT64_MAX, &ts))
+	if (!http_form_number(&g->form, "ts", INT64_MAX, &ts))
 		return greader_wrong(g, "ts", "a time in microseconds");
 	rc = greader_stream_add(g, &stream, &q);
 	if (!rc && stream.kind == GREADER_FEED && q.nothing)

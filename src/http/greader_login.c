@@ -20,6 +20,7 @@
 
 #define ARENA_BYTES ((size_t)1 << 20)
 #define SOURCE_MAX 20 /* bytes of a client's name in its token's name */
+#define CHALLENGE "GoogleLogin realm=\"feedwheel\""
 #define LOGIN_PREFIX "login-"
 #define LOGINS_OF_SOURCE_MAX 16
 #define LOGINS_MAX 64
@@ -68,23 +69,14 @@ enum auth_verdict http_greader_may(struct request *r)
 
 static enum MHD_Result login_refuse(struct request *r, const char *words)
 {
-	r->challenge = "GoogleLogin realm=\"feedwheel\"";
+	r->challenge = CHALLENGE;
 	return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "%s", words);
 }
 
 enum MHD_Result http_greader_refuse(struct request *r)
 {
-	switch (r->verdict) {
-	case AUTH_ORIGIN:
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
-			"the request came from a page of another site (Origin, Sec-Fetch-Site)");
-	case AUTH_LIMITED:
-		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "auth_rate_limited",
-			"throttled: too many wrong passwords or tokens came from your network (retry in %lld s)",
-			(long long)r->retry_after_s);
-	default:
-		return login_refuse(r, "login required: the header 'Authorization: GoogleLogin auth=...'");
-	}
+	return http_auth_refuse_account(
+		r, CHALLENGE, "login required: the header 'Authorization: GoogleLogin auth=...'");
 }
 
 /* ---- tokens of requests ---------------------------------------------------------------------- */

@@ -233,7 +233,7 @@ static bool stream_time_read(struct greader *g, const char *name, int64_t *out_m
 {
 	int64_t s = 0;
 
-	if (!greader_number(g, name, SECONDS_MAX, &s)) {
+	if (!http_form_number(&g->form, name, SECONDS_MAX, &s)) {
 		*ok = greader_wrong(g, name, "a time in seconds");
 		return false;
 	}
@@ -249,11 +249,11 @@ static bool stream_options_read(struct greader *g, struct greader_query *q, int6
 
 	q->s.account_id = g->account.id;
 	q->s.oldest_first = fw_str_eq(order, FW_STR("o"));
-	if (!greader_number(g, "n", limit_max, &n)) {
+	if (!http_form_number(&g->form, "n", limit_max, &n)) {
 		*ok = greader_wrong(g, "n", "a number");
 		return false;
 	}
-	if (!greader_number(g, "c", INT64_MAX, &c)) {
+	if (!http_form_number(&g->form, "c", INT64_MAX, &c)) {
 		*ok = greader_wrong(g, "c", "the continuation of an earlier response");
 		return false;
 	}

@@ -473,6 +473,8 @@ enum MHD_Result http_order_rotate(struct request *r);
  */
 enum MHD_Result http_auth(struct request *r);
 enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->verdict */
+/* The same for the APIs of accounts: 403, 429, or 401 with this challenge and these words. */
+enum MHD_Result http_auth_refuse_account(struct request *r, const char *challenge, const char *words);
 /* Any thread: is r's network throttled? Sets r->retry_after_s. */
 bool http_auth_is_limited(struct request *r);
 /* Any thread: a password or an account's token was wrong. */

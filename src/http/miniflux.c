@@ -43,19 +43,8 @@ enum auth_verdict http_miniflux_may(struct request *r)
 
 enum MHD_Result http_miniflux_refuse(struct request *r)
 {
-	switch (r->verdict) {
-	case AUTH_ORIGIN:
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
-			"the request came from a page of another site (Origin, Sec-Fetch-Site)");
-	case AUTH_LIMITED:
-		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "auth_rate_limited",
-			"throttled: too many wrong passwords or tokens came from your network (retry in %lld s)",
-			(long long)r->retry_after_s);
-	default:
-		r->challenge = "Basic realm=\"feedwheel\", charset=\"UTF-8\"";
-		return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated",
-			"access unauthorized: an account's name and password (Basic), or its token in " TOKEN_HEADER);
-	}
+	return http_auth_refuse_account(r, "Basic realm=\"feedwheel\", charset=\"UTF-8\"",
+		"access unauthorized: an account's name and password (Basic), or its token in " TOKEN_HEADER);
 }
 
 /* ---- whose request --------------------------------------------------------------------------- */

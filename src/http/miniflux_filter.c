@@ -10,24 +10,11 @@ struct filter {
 	const char *name, *expected; /* of the wrong parameter */
 };
 
-/* Absent or empty: *out stays. More than max is max. False: it is wrong. */
 static bool filter_number(struct filter *f, const char *name, int64_t max, int64_t *out)
 {
-	struct fw_str s = http_form_get(f->form, name);
-	int64_t v = 0;
-
 	f->name = name;
 	f->expected = "a number, 0 or more";
-	if (!s.len)
-		return true;
-	for (size_t i = 0; i < s.len; i++) {
-		if (!fw_is_digit((unsigned char)s.p[i]))
-			return false;
-	}
-	if (!fw_str_int(s, &v))
-		return false;
-	*out = FW_MIN(v, max);
-	return true;
+	return http_form_number(f->form, name, max, out);
 }
 
 /* A time in seconds; 0: none. *out_ms stays then. */

@@ -129,14 +129,8 @@ static int admin_timeline_read(struct web *w, struct timeline *t)
 	t->endless = rc != 0;
 	if (rc)
 		q.since_ms = w->now_ms - ADMIN_LAST_MS;
-	else {
-		t->elapsed_us = FW_MAX(kept.elapsed_us, 0);
-		t->read_us = kept.took_us;
-		t->order = fw_str(kept.order);
-		t->slots = (uint32_t)FW_MIN(FW_MAX(kept.slots, 0), 100000);
-		t->batch = (uint32_t)FW_MIN(FW_MAX(kept.batch, 0), INT64_C(1000000000));
-		t->predicted_us = kept.predicted_us;
-	}
+	else
+		timeline_take_forecast(t, &kept);
 	t->host_concurrency = (uint32_t)w->r->thread->h->config->host_concurrency;
 	t->host_gap_us = w->r->thread->h->config->host_gap_ms * 1000;
 	rc = fw_store_visit_list(w->r->store, &q, admin_visit_add, t, &w->err);

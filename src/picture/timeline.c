@@ -35,6 +35,16 @@ void timeline_finish(struct timeline *t)
 	fw_arena_finish(&t->arena);
 }
 
+void timeline_take_forecast(struct timeline *t, const struct fw_run_forecast *kept)
+{
+	t->elapsed_us = FW_MAX(kept->elapsed_us, 0);
+	t->read_us = kept->took_us;
+	t->order = fw_str(kept->order);
+	t->slots = (uint32_t)FW_MIN(FW_MAX(kept->slots, 0), 100000);
+	t->batch = (uint32_t)FW_MIN(FW_MAX(kept->batch, 0), INT64_C(1000000000));
+	t->predicted_us = kept->predicted_us;
+}
+
 int timeline_add(struct timeline *t, const struct fw_visit *v)
 {
 	char host[256];

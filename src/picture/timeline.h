@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "feedwheel/engine.h"
 #include "feedwheel/store.h"
 
 enum phase {
@@ -88,6 +89,8 @@ struct timeline {
 
 void timeline_init(struct timeline *t);
 void timeline_finish(struct timeline *t);
+/* Set what the record of a finished run says of it. Its strings must outlive t. */
+void timeline_take_forecast(struct timeline *t, const struct fw_run_forecast *kept);
 FW_MUST_CHECK int timeline_add(struct timeline *t, const struct fw_visit *v); /* FW_ENOMEM */
 /* t->n must be above 0. FW_ENOMEM */
 FW_MUST_CHECK int timeline_analyze(struct timeline *t);

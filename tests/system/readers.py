@@ -102,6 +102,17 @@ class Terminal:
         os.close(self.fd)
 
 
+def newsboat_files(base, settings):
+    """The command and environment of a newsboat with these lines of configuration."""
+    home = os.path.join(base, "home")
+    os.makedirs(home)
+    with open(os.path.join(home, "config"), "w", encoding="utf-8") as f:
+        f.write(settings + "reload-threads 1\nconfirm-exit no\n")
+    environment = {"PATH": os.environ["PATH"], "HOME": home, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+    argv = ["newsboat", "-C", os.path.join(home, "config"), "-c", os.path.join(home, "cache.db")]
+    return argv, environment
+
+
 def newsboat_unread(argv, environment):
     r = subprocess.run([*argv, "-x", "reload", "print-unread"], env=environment, capture_output=True, text=True,
                        timeout=120, check=False)

@@ -19,7 +19,7 @@ from http_server import http_server
 from growing import CONF
 from harness import ROOT, Skip, case, each_engine, equal, holds, let_pass, run, server, store_of, wait_for
 from readers import (ALL, OPEN, PASSWORD, READ, STARRED, SUITE, SUITE_MODULE, Terminal, client, display,
-                     needs_programs, newsboat_unread, raw, user_add, with_feeds)
+                     needs_programs, newsboat_files, newsboat_unread, raw, user_add, with_feeds)
 
 LOGINS = 16 # of one program
 MANY = 10000
@@ -44,18 +44,6 @@ def conformance(base, engine):
         equal(re.findall("# SKIP.*", r.stdout), [])
 
 
-def newsboat_files(base, d):
-    home = os.path.join(base, "home")
-    os.makedirs(home)
-    with open(os.path.join(home, "config"), "w", encoding="utf-8") as f:
-        f.write('urls-source "feedhq"\nfeedhq-url "http://127.0.0.1:%d"\nfeedhq-login "alice"\n'
-                'feedhq-password "%s"\nfeedhq-show-special-feeds no\nfeedhq-flag-star "s"\n'
-                'feedhq-min-items 100\nreload-threads 1\nconfirm-exit no\n' % (d.port, PASSWORD))
-    environment = {"PATH": os.environ["PATH"], "HOME": home, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-    argv = ["newsboat", "-C", os.path.join(home, "config"), "-c", os.path.join(home, "cache.db")]
-    return argv, environment
-
-
 @case("newsboat lists feeds, reads, marks read and unread, stars; the store holds it afterwards", needs="server")
 def newsboat(base):
     if not shutil.which("newsboat"):
@@ -65,7 +53,10 @@ def newsboat(base):
         c = client(d)
         with with_feeds(d, c):
             news, blog = c.feed_id("news.xml"), c.feed_id("blog.xml")
-            argv, environment = newsboat_files(base, d)
+            argv, environment = newsboat_files(
+                base, 'urls-source "feedhq"\nfeedhq-url "http://127.0.0.1:%d"\nfeedhq-login "alice"\n'
+                'feedhq-password "%s"\nfeedhq-show-special-feeds no\nfeedhq-flag-star "s"\n'
+                'feedhq-min-items 100\n' % (d.port, PASSWORD))
             equal(newsboat_unread(argv, environment), "35 unread articles")
             last = min(c.items(c.ids(news)), key=lambda i: i["published"])["id"] # in newsboat's list
             c.edit([last], "a=" + READ).ok() # by another client

@@ -15,7 +15,7 @@ import urllib.parse
 from http_server import http_server
 from growing import CONF
 from harness import ROOT, Skip, case, each_engine, equal, holds, run, server, store_of, wait_for
-from readers import ALL, PASSWORD, READ, SUITE_MODULE, Terminal, newsboat_unread, raw, user_add
+from readers import ALL, PASSWORD, READ, SUITE_MODULE, Terminal, newsboat_files, newsboat_unread, raw, user_add
 from readers import client as greader_client
 
 V1 = "/miniflux/v1/"
@@ -430,17 +430,6 @@ def refresh(base):
 
 # ---- clients ---------------------------------------------------------------------------------------------
 
-def newsboat_files(base, d):
-    home = os.path.join(base, "home")
-    os.makedirs(home)
-    with open(os.path.join(home, "config"), "w", encoding="utf-8") as f:
-        f.write('urls-source "miniflux"\nminiflux-url "http://127.0.0.1:%d/miniflux"\nminiflux-login "alice"\n'
-                'miniflux-password "%s"\nreload-threads 1\nconfirm-exit no\n' % (d.port, PASSWORD))
-    environment = {"PATH": os.environ["PATH"], "HOME": home, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-    argv = ["newsboat", "-C", os.path.join(home, "config"), "-c", os.path.join(home, "cache.db")]
-    return argv, environment
-
-
 @case("newsboat lists feeds, reads, marks read and unread; the store holds it afterwards", needs="server")
 def newsboat(base):
     if not shutil.which("newsboat"):
@@ -449,7 +438,9 @@ def newsboat(base):
         c = Client(d)
         with with_feeds(d, c):
             news, blog = c.feed("Suite news")["id"], c.feed("Suite blog")["id"]
-            argv, environment = newsboat_files(base, d)
+            argv, environment = newsboat_files(
+                base, 'urls-source "miniflux"\nminiflux-url "http://127.0.0.1:%d/miniflux"\nminiflux-login "alice"\n'
+                'miniflux-password "%s"\n' % (d.port, PASSWORD))
             equal(newsboat_unread(argv, environment), "35 unread articles")
             last = c.ids("feed_id=%d&limit=1" % news)[0] # in newsboat's list
             c.mark([last], "read") # by another client

@@ -23,14 +23,15 @@ struct login {
 	int64_t others_n;
 };
 
-static int login_read(struct fw_store *st, int64_t account_id, int64_t feed_id, struct fw_arena *a, struct login *l,
-	struct fw_err *err)
+/* Who subscribes is read only where a login is in question. */
+static int login_read(struct fw_store *st, int64_t account_id, int64_t feed_id, bool given, struct fw_arena *a,
+	struct login *l, struct fw_err *err)
 {
 	int rc = fw_store_feed_find(st, feed_id, FW_STR_NONE, a, &l->known, err);
 
-	if (rc)
+	l->has = !rc && (l->known.username.len || l->known.password.len);
+	if (rc || (!l->has && !given))
 		return rc;
-	l->has = l->known.username.len || l->known.password.len;
 	rc = fw_account_subscription_list(st, account_id, feed_id, true, login_own_one, &l->own, err);
 	rc = rc == FW_ENOTFOUND ? 0 : rc;
 	rc = rc ? rc : store_of(st)->driver->accounts->subscriber_count(store_of(st), feed_id, &l->others_n, err);
@@ -56,7 +57,7 @@ int account_feed_login(struct fw_store *st, int64_t account_id, const struct fw_
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = login_read(st, account_id, f->id, &a, &l, err);
+	rc = login_read(st, account_id, f->id, given, &a, &l, err);
 	same = !rc && fw_str_eq(l.known.username, f->username) && fw_str_eq(l.known.password, f->password);
 	refused = l.known.http_status == 401;
 	*may = same || (given ? !l.has && !refused : !l.has || l.own);
