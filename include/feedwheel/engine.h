@@ -92,6 +92,8 @@ struct fw_config {
 	char *log_level;
 	bool log_json;
 	char *file; /* the configuration file that was read, or NULL */
+	/* not a setting: the store's time, measured by each connection of this process */
+	struct fw_offset_clock *store_clock;
 };
 
 FW_API const struct fw_setting *fw_config_settings(size_t *n);
@@ -118,6 +120,11 @@ FW_API FW_MUST_CHECK int fw_config_set(
 FW_API char *fw_config_get(const struct fw_config *c, const char *name);
 /* Checks rules over several settings (min <= normal <= max ...). Errors: FW_EINVAL. */
 FW_API FW_MUST_CHECK int fw_config_check(const struct fw_config *c, struct fw_err *err);
+/*
+ * The time of the configured store, for threads without a connection: fw_store_now_ms(). Before the
+ * store has answered for the first time, this machine's. Not exported.
+ */
+int64_t fw_config_now_ms(const struct fw_config *c);
 /* Opens the configured store. flags: FW_STORE_*. Errors: those of fw_store_open(). Not exported. */
 FW_MUST_CHECK int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *err);
 /*
@@ -199,6 +206,7 @@ struct fw_run_options {
 	 * forks.
 	 */
 	const char *const *exec_args;
+	int64_t run_id; /* of fw_run_begin(); 0: this machine's time, since the store is unavailable */
 	void *ctx;
 };
 
@@ -226,6 +234,12 @@ void fw_run_notify_opening(void);
  * Errors are logged.
  */
 FW_API int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx);
+
+/*
+ * Takes the id of a new run: the store's time, or the first ms after it that no other run of the
+ * fleet has. Errors: those of the store.
+ */
+FW_MUST_CHECK int fw_run_begin(struct fw_store *st, int64_t *run_id, struct fw_err *err);
 
 /*
  * Stores the course of a `run --once` for `timeline`: record "run", under its number, for 30 days

@@ -31,6 +31,7 @@ extern "C" {
 #endif
 
 struct fw_store;
+struct fw_offset_clock;
 
 #define FW_DUE_FIRST 1 /* ms: the due_at_ms of highest priority, for a poll that a person requested */
 
@@ -323,6 +324,8 @@ struct fw_store_config {
 	 * limit
 	 */
 	size_t revision_max_bytes;
+	/* the store's time, shared by connections; NULL: one for this connection */
+	struct fw_offset_clock *clock;
 };
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
@@ -698,8 +701,17 @@ bool fw_store_is_file(const char *word);
 FW_API void fw_store_url_show(const char *url, char *out, size_t cap);
 /* Check that the store is reachable: one round trip. */
 FW_API FW_MUST_CHECK int fw_store_ping(struct fw_store *st, struct fw_err *err);
-/* The store's clock. */
+/* The store's clock: one round trip, which also measures it for fw_store_now_ms(). */
 FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
+/*
+ * The store's time, as the last measurements say: no round trip. What is stored, or is compared
+ * with what was stored, uses it, because the clocks of machines differ. It is exact to the length
+ * of a round trip, and goes backwards only if the store's clock does. fw_store_open() measures
+ * first. Not exported.
+ */
+int64_t fw_store_now_ms(const struct fw_store *st);
+/* How far this machine's clock is ahead of the store's; less than 0: behind. Not exported. */
+int64_t fw_store_ahead_ms(const struct fw_store *st);
 /* All counts. One pass over the schedule: about 1 s for 1,000,000 feeds. */
 FW_API FW_MUST_CHECK int fw_store_stats(struct fw_store *st, struct fw_store_stats *out, struct fw_err *err);
 /* For `doctor`: the server's version, the durability of a commit, harmful settings. */

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/offset_clock.h"
 #include "base/suggest.h"
 #include "base/url.h"
 #include "base/str.h"
@@ -342,6 +343,9 @@ int fw_config_create(struct fw_config **out, struct fw_err *err)
 	*out = NULL;
 	if (!c)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	c->store_clock = calloc(1, sizeof(*c->store_clock));
+	if (!c->store_clock)
+		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = setting_set(c, &s[i], fw_str(s[i].initial), "default", err);
 	if (rc) {
@@ -365,7 +369,13 @@ void fw_config_destroy(struct fw_config *c)
 			free(*(char **)((char *)c + s[i].offset));
 	}
 	free(c->file);
+	free(c->store_clock);
 	free(c);
+}
+
+int64_t fw_config_now_ms(const struct fw_config *c)
+{
+	return fw_offset_clock_ms(c->store_clock);
 }
 
 /* ---- to another process -------------------------------------------------- */

@@ -14,7 +14,8 @@ int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store *
 		.async_commit = c->async_commit,
 		.page_cache_bytes = (size_t)c->page_cache_bytes,
 		.revisions_max = (uint32_t)c->revisions_max,
-		.revision_max_bytes = (size_t)c->revision_max_bytes};
+		.revision_max_bytes = (size_t)c->revision_max_bytes,
+		.clock = c->store_clock};
 
 	return fw_store_open(&sc, out, err);
 }
@@ -97,6 +98,7 @@ int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *ou
 			sizeof(out->user_agent) - 40);
 	fw_fetch_config_default(&out->fetch);
 	out->fetch.guard = &out->guard;
+	out->fetch.clock = c->store_clock;
 	out->fetch.user_agent = out->user_agent;
 	out->fetch.max_in_flight = slots;
 	out->fetch.address_concurrency = (uint32_t)c->address_concurrency;

@@ -15,6 +15,7 @@
 
 #include "base/cidr.h"
 #include "base/clock.h"
+#include "base/offset_clock.h"
 #include "base/str.h"
 #include "fetch/internal.h"
 
@@ -246,7 +247,8 @@ int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err
 	v->deadline_us = v->start_us + fr->c.total_timeout_ms * 1000;
 	f->priv = v;
 	f->kind = FW_VISIT_NONE;
-	f->visit.at_ms = fw_now_ms();
+	/* wall clock: a fetcher without a store has no other */
+	f->visit.at_ms = fr->c.clock ? fw_offset_clock_ms(fr->c.clock) : fw_now_ms();
 	f->visit.slot = -1;
 	v->prev = NULL;
 	v->next = fr->in_flight;

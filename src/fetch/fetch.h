@@ -22,7 +22,8 @@ struct fw_fetch_config {
 	const char *user_agent; /* "feedwheel/0.1 (+https://...)" */
 	/* borrowed for the fetcher's life; NULL: only the public internet is allowed */
 	const struct fw_guard *guard;
-	uint32_t max_in_flight; /* number of slots; sizes the connection cache */
+	const struct fw_offset_clock *clock; /* of visits; NULL: this machine's */
+	uint32_t max_in_flight;              /* number of slots; sizes the connection cache */
 	/*
 	 * [0: no limit] concurrent transfers at one address; others wait for a slot. Not used
 	 * behind a proxy

@@ -57,6 +57,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/offset_clock.h"
 #include "base/str.h"
 #include "feedwheel/store.h"
 
@@ -248,6 +249,8 @@ struct store_driver;
 struct store {
 	const struct store_driver *driver;
 	const struct fw_matcher *matcher; /* NULL: none */
+	struct fw_offset_clock *clock;    /* the store's time, shared by connections; NULL: own_clock */
+	struct fw_offset_clock own_clock;
 };
 
 /*

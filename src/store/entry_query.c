@@ -104,13 +104,14 @@ static int entry_feeds_take(struct entry_parts *p, const struct fw_entry_query *
 	return entry_part_make(p, &(struct query_node){.op = QUERY_OR, .child = feed}, err);
 }
 
-static int entry_query_prepare(struct entry_parts *p, const struct fw_entry_query *q, struct fw_err *err)
+static int entry_query_prepare(
+	const struct fw_store *st, struct entry_parts *p, const struct fw_entry_query *q, struct fw_err *err)
 {
 	struct fw_str folder = fw_path_trim(q->folder);
 	struct query_node *tree = NULL;
 	int rc;
 
-	p->q = (struct store_entry_query){.q = *q, .now_ms = fw_now_ms()};
+	p->q = (struct store_entry_query){.q = *q, .now_ms = fw_store_now_ms(st)};
 	p->q.q.search = p->q.q.folder = FW_STR_NONE;
 	p->q.q.by_relevance = p->q.q.snippet = false;
 	p->q.q.feed_n = 0;
@@ -293,7 +294,7 @@ int fw_store_entry_list(
 		return rc;
 	fw_arena_init(&p.a, 0);
 	fw_arena_init(&s.a, 0);
-	rc = entry_query_prepare(&p, q, err);
+	rc = entry_query_prepare(st, &p, q, err);
 	s.tree = p.tree;
 	if (!rc)
 		rc = q->by_relevance ? entry_list_ranked(to, &p, &s, err) : entry_list_show(to, &p.q, &s, err);

@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "store/driver.h"
 #include "store/dsn.h"
@@ -177,6 +178,18 @@ static int store_open_url(struct fw_store_config *c, struct store **out, struct 
 	return d ? d->open(c, out, err) : scheme_refuse(c->url, scheme, err);
 }
 
+static int store_measure_first(struct store *st, struct fw_offset_clock *clock, struct fw_err *err)
+{
+	int64_t now_ms;
+	int rc;
+
+	st->clock = clock;
+	rc = fw_store_clock((struct fw_store *)st, &now_ms, err);
+	if (rc)
+		st->driver->close(st);
+	return rc;
+}
+
 int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err)
 {
 	struct fw_store_config c = *cfg;
@@ -197,6 +210,7 @@ int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, stru
 	rc = file.rc ? fw_no_memory(err) : store_open_url(&c, &st, err);
 	fw_buf_finish(&file);
 	assert(rc || (st && st->driver)); /* a driver that succeeds gives a store */
+	rc = rc ? rc : store_measure_first(st, c.clock, err);
 	*out = rc ? NULL : (struct fw_store *)st;
 	return rc;
 }
@@ -221,9 +235,31 @@ bool fw_store_has_index(const struct fw_store *st)
 	return !((const struct store *)st)->driver->no_index;
 }
 
+static struct fw_offset_clock *store_offset_clock(const struct fw_store *st)
+{
+	struct store *s = store_of((struct fw_store *)(uintptr_t)st);
+
+	return s->clock ? s->clock : &s->own_clock;
+}
+
 int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
 {
-	return STORE_CALL(st, clock, now_ms, STORE_ERR(err));
+	int64_t asked_ms = fw_mono_ms();
+	int rc = STORE_CALL(st, clock, now_ms, STORE_ERR(err));
+
+	if (!rc)
+		fw_offset_clock_measure(store_offset_clock(st), *now_ms, asked_ms);
+	return rc;
+}
+
+int64_t fw_store_now_ms(const struct fw_store *st)
+{
+	return fw_offset_clock_ms(store_offset_clock(st));
+}
+
+int64_t fw_store_ahead_ms(const struct fw_store *st)
+{
+	return fw_offset_clock_ahead_ms(store_offset_clock(st));
 }
 
 int fw_store_ping(struct fw_store *st, struct fw_err *err)
