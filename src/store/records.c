@@ -149,14 +149,41 @@ static int control_paused_put(struct store *to, const struct fw_record *message,
 	return to->driver->record_put(to, &r, false, false, &was, err);
 }
 
-/* A message's id is its key: the store's time in us, raised by one while that key exists. */
+static int control_row(void *ctx, const struct fw_record *r)
+{
+	struct fw_control *c = ctx;
+	int64_t kind;
+
+	if (!fw_str_int(r->key, &c->id) || !fw_str_int(r->value, &kind))
+		return 0;
+	c->kind = (enum fw_control_kind)kind;
+	c->created_ms = r->at_ms;
+	return 0;
+}
+
+/* The first message after an id; limit 0: the newest. c->id stays if there is none. */
+static int control_read(struct store *to, int64_t after_id, size_t limit, struct fw_control *c, struct fw_err *err)
+{
+	struct store_record_query q = {.q = {.kind = CONTROL, .after_kind = CONTROL, .limit = limit}};
+	char key[24];
+
+	(void)fw_snprintf(key, sizeof(key), "%020lld", (long long)after_id);
+	q.q.after_key = fw_str(key);
+	return to->driver->record_list(to, &q, control_row, c, err);
+}
+
+/*
+ * A message's id is its key: the store's time in us, or above the newest message, because a worker
+ * reads only what is above its last one. Raised by one while that key exists.
+ */
 static int control_message_put(struct store *to, struct fw_record *r, struct fw_err *err)
 {
+	struct fw_control newest = {.id = 0};
 	bool taken = true;
 	char key[24];
-	int rc = 0;
+	int rc = control_read(to, 0, 0, &newest, err);
 
-	for (int64_t id = r->at_ms * 1000; !rc && taken; id++) {
+	for (int64_t id = FW_MAX(r->at_ms * 1000, newest.id + 1); !rc && taken; id++) {
 		(void)fw_snprintf(key, sizeof(key), "%020lld", (long long)id);
 		r->key = fw_str(key);
 		rc = to->driver->record_put(to, r, true, true, &taken, err);
@@ -183,18 +210,6 @@ int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t
 	return rc ? rc : control_message_put(to, &r, err);
 }
 
-static int control_row(void *ctx, const struct fw_record *r)
-{
-	struct fw_control *c = ctx;
-	int64_t kind;
-
-	if (!fw_str_int(r->key, &c->id) || !fw_str_int(r->value, &kind))
-		return 0;
-	c->kind = (enum fw_control_kind)kind;
-	c->created_ms = r->at_ms;
-	return 0;
-}
-
 static int control_paused_row(void *ctx, const struct fw_record *r)
 {
 	int64_t kind;
@@ -214,15 +229,11 @@ static int control_is_paused(struct store *to, bool *paused, struct fw_err *err)
 int fw_store_control_get(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err)
 {
 	struct store *to = store_of(st);
-	struct store_record_query q = {.q = {.kind = CONTROL, .after_kind = CONTROL, .limit = after_id < 0 ? 0 : 1}};
-	char key[24];
 	int rc;
 
 	*out = (struct fw_control){.kind = FW_CONTROL_NONE};
 	err = STORE_ERR(err);
-	(void)fw_snprintf(key, sizeof(key), "%020lld", (long long)FW_MAX(after_id, INT64_C(0)));
-	q.q.after_key = fw_str(key);
-	rc = to->driver->record_list(to, &q, control_row, out, err);
+	rc = control_read(to, FW_MAX(after_id, INT64_C(0)), after_id < 0 ? 0 : 1, out, err);
 	if (rc || after_id >= 0)
 		return rc;
 	out->kind = FW_CONTROL_NONE;
