@@ -154,6 +154,11 @@ bool cli_as_lines(const struct cli *c); /* --jsonl */
  */
 FW_MUST_CHECK bool cli_value_int(struct cli *c, const char *name, int64_t min, int64_t *out);
 FW_MUST_CHECK bool cli_value_duration(struct cli *c, const char *name, int64_t *out_ms);
+/*
+ * A time: "2h" (ago), "yesterday", a date. Once before the store is opened, for its errors, and
+ * once more after: "2h" is 2 h before the store's time.
+ */
+FW_MUST_CHECK bool cli_value_time(struct cli *c, const char *name, int64_t *at_ms);
 
 /* or NULL; list may be NULL */
 const struct cli_option *cli_option_find(const struct cli_option *list, struct fw_str name);

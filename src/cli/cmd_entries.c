@@ -173,19 +173,6 @@ static int entries_query_one(struct cli *c, int64_t *id, struct fw_entry_query *
 	return cli_store(c, FW_STORE_READ);
 }
 
-/* A time as an option. 0 or an exit code. */
-static int entries_time(struct cli *c, const char *name, int64_t *at_ms)
-{
-	const char *text = cli_value(c, name);
-
-	if (text && !fw_when_parse(fw_str(text), c->now_ms, at_ms))
-		return cli_usage(c,
-			"--%s must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not "
-			"'%.60s'",
-			name, text);
-	return 0;
-}
-
 /* The feeds that --feed names. 0 or an exit code. */
 static int entries_feeds(struct cli *c, struct fw_entry_query *q)
 {
@@ -238,12 +225,17 @@ static int entries_order(struct cli *c, struct fw_entry_query *q)
 	return 0;
 }
 
+static bool entries_times(struct cli *c, struct fw_entry_query *q)
+{
+	return cli_value_time(c, "since", &q->since_ms) && cli_value_time(c, "until", &q->until_ms);
+}
+
 static int entries_query(struct cli *c, struct fw_entry_query *q)
 {
 	int64_t limit = 0;
 	int rc;
 
-	if (entries_time(c, "since", &q->since_ms) || entries_time(c, "until", &q->until_ms))
+	if (!entries_times(c, q))
 		return CLI_USAGE;
 	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &q->after_id))
 		return CLI_USAGE;
@@ -254,7 +246,9 @@ static int entries_query(struct cli *c, struct fw_entry_query *q)
 	if (entries_search(c, q) || entries_order(c, q))
 		return CLI_USAGE;
 	rc = cli_store(c, FW_STORE_READ);
-	return rc ? rc : entries_feeds(c, q);
+	if (rc)
+		return rc;
+	return entries_times(c, q) ? entries_feeds(c, q) : CLI_USAGE;
 }
 
 /* Say so if a search does not cover all entries. */

@@ -305,19 +305,18 @@ static int events_run(struct cli *c)
 		return cli_usage(c, "--retry stores all dead letters: it can only be combined with --json");
 	if (since && cli_value(c, "after"))
 		return cli_usage(c, "--since and --after exclude each other");
-	if (since && !fw_when_parse(fw_str(since), c->now_ms, &since_ms))
-		return cli_usage(c,
-			"--since must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not "
-			"'%.60s'",
-			since);
+	if (!cli_value_time(c, "since", &since_ms))
+		return CLI_USAGE;
 	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &e.after_id))
 		return CLI_USAGE;
-	if (since)
-		e.after_id = FW_MAX(fw_ids_first(since_ms) - 1, 0);
 	e.limit = limit ? (size_t)limit : cli_as_json(c) || since || cli_value(c, "after") ? 0 : LAST;
 	rc = cli_store(c, cli_flag(c, "retry") ? 0 : FW_STORE_READ);
 	if (rc)
 		return rc;
+	if (!cli_value_time(c, "since", &since_ms))
+		return CLI_USAGE;
+	if (since)
+		e.after_id = FW_MAX(fw_ids_first(since_ms) - 1, 0);
 	return cli_flag(c, "retry") ? events_retry(c) : events_show(&e);
 }
 

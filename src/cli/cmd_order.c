@@ -33,19 +33,6 @@ int order_argument(struct cli *c, struct fw_str *name)
 	return 0;
 }
 
-int order_since(struct cli *c, int64_t if_absent_ms, int64_t *since_ms)
-{
-	const char *text = cli_value(c, "since");
-
-	*since_ms = if_absent_ms;
-	if (text && !fw_when_parse(fw_str(text), c->now_ms, since_ms))
-		return cli_usage(c,
-			"--since must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not "
-			"'%.60s'",
-			text);
-	return 0;
-}
-
 void order_note_incomplete(struct cli *c, int64_t unindexed_n)
 {
 	char n[FW_RFC3339_MAX];
@@ -262,10 +249,13 @@ static int order_again(struct cli *c, bool dead)
 	struct cli_json w;
 	int rc = order_argument(c, &name);
 
-	rc = rc || dead ? rc : order_since(c, 0, &since_ms);
+	if (!rc && !dead && !cli_value_time(c, "since", &since_ms))
+		rc = CLI_USAGE;
 	if (!rc && !dead && !cli_value(c, "since"))
 		rc = cli_usage(c, "missing option: --since TIME ('feedwheel order replay NAME --since 2d')");
 	rc = rc ? rc : cli_store(c, 0);
+	if (!rc && !dead && !cli_value_time(c, "since", &since_ms))
+		rc = CLI_USAGE;
 	if (rc)
 		return rc;
 	cli_progress_init(&p.line, c, false);

@@ -198,8 +198,11 @@ static void run_note_idle(struct cli *c, const struct fw_store_stats *s, const c
 			cli_stamp(stamp, s->next_due_ms), remedy);
 }
 
-/* Before forking: check that the store exists and has feeds, print notes; then close it again. */
-static int run_check_store(struct cli *c, struct fw_store_stats *out)
+/*
+ * Before forking: check that the store exists and has feeds, print notes, take the run's id; then
+ * close it again.
+ */
+static int run_check_store(struct cli *c, struct fw_store_stats *out, int64_t *run_id)
 {
 	struct fw_store_stats stats;
 	struct fw_control newest;
@@ -225,6 +228,8 @@ static int run_check_store(struct cli *c, struct fw_store_stats *out)
 			"--all')");
 	if (newest.paused)
 		cli_note(c, "this store's workers are paused (to resume, run 'feedwheel resume --all')");
+	if (fw_run_begin(c->store, run_id, &err))
+		return cli_store_failed(c, &err);
 	*out = stats;
 	if (stats.feed_n && !stats.due_n && !once && !newest.paused)
 		run_note_idle(c, &stats, "");
@@ -283,7 +288,7 @@ static int run_run(struct cli *c)
 
 	run_block_sighup();
 	fw_run_notify_opening();
-	rc = run_check_store(c, &before);
+	rc = run_check_store(c, &before, &o.run_id);
 	if (rc)
 		return rc;
 	if (c->config->listen && !o.once) {

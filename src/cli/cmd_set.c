@@ -27,19 +27,20 @@ static int set_print(struct cli_list *l, const struct fw_feed *f, const char *do
 	return 0;
 }
 
-/* Apply one change to all named feeds. */
+/* Apply one change to all named feeds. A due time is now, by the store's clock. */
 static int set_apply(struct cli *c, const struct fw_feed *to, unsigned what, const char *done)
 {
-	struct fw_feed *feed;
+	struct fw_feed *feed, now = *to;
 	struct fw_err err = {0};
 	struct cli_list l;
 	int rc = cli_feeds(c, false, &feed);
 
 	if (rc)
 		return rc;
+	now.due_at_ms = c->now_ms;
 	cli_list_begin(&l, c, NULL, 0);
 	for (int i = 0; !rc && i < c->arg_n; i++) {
-		rc = fw_feed_update(c->store, &feed[i], to, what, c->now_ms, &err);
+		rc = fw_feed_update(c->store, &feed[i], &now, what, c->now_ms, &err);
 		rc = rc ? rc : set_print(&l, &feed[i], done, &err);
 	}
 	cli_list_end(&l);
@@ -49,7 +50,7 @@ static int set_apply(struct cli *c, const struct fw_feed *to, unsigned what, con
 static int set_run(struct cli *c)
 {
 	const char *title = cli_value(c, "title"), *folder = cli_value(c, "folder");
-	struct fw_feed to = {.user_title = fw_str(title), .folder = fw_str(folder), .due_at_ms = c->now_ms};
+	struct fw_feed to = {.user_title = fw_str(title), .folder = fw_str(folder)};
 	unsigned what = (title ? FW_SET_TITLE : 0) | (folder ? FW_SET_FOLDER : 0) |
 		(cli_flag(c, "due") ? FW_SET_DUE : 0) | (cli_value(c, "interval") ? FW_SET_INTERVAL : 0);
 
@@ -96,8 +97,8 @@ static int resume_run(struct cli *c)
 		return rc;
 	if (all)
 		return cli_send_all(c, FW_CONTROL_RESUME, "resume", "; workers that start later do not wait");
-	return set_apply(c, &(struct fw_feed){.status = FW_FEED_ACTIVE, .due_at_ms = c->now_ms},
-		FW_SET_STATUS | FW_SET_CRASH | FW_SET_DUE, "resumed");
+	return set_apply(
+		c, &(struct fw_feed){.status = FW_FEED_ACTIVE}, FW_SET_STATUS | FW_SET_CRASH | FW_SET_DUE, "resumed");
 }
 
 static const struct cli_option SET_OPTION[] = {

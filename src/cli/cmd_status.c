@@ -5,14 +5,14 @@
 #include "base/banned.h"
 
 struct status_offline {
-	int64_t n, since_ms; /* since_ms: the earliest */
+	int64_t now_ms, n, since_ms; /* since_ms: the earliest */
 };
 
 static int status_count_offline(void *ctx, const struct fw_record *r)
 {
 	struct status_offline *o = ctx;
 
-	if (r->until_ms <= fw_now_ms())
+	if (r->until_ms <= o->now_ms)
 		return 0;
 	o->since_ms = o->n++ ? FW_MIN(o->since_ms, r->at_ms) : r->at_ms;
 	return 0;
@@ -27,6 +27,7 @@ static int status_offline(struct cli *c, struct status_offline *out)
 	struct fw_record_query q = {.kind = FW_STR("connectivity")};
 	struct fw_err err = {0};
 
+	out->now_ms = c->now_ms;
 	return fw_store_record_list(c->store, &q, status_count_offline, out, &err) ? cli_store_failed(c, &err) : 0;
 }
 

@@ -15,7 +15,7 @@ int cli_send_all(struct cli *c, enum fw_control_kind kind, const char *to_do, co
 
 	if (rc)
 		return rc;
-	if (fw_store_control_put(c->store, kind, c->now_ms, &err))
+	if (fw_store_control_put(c->store, kind, 0, &err))
 		return cli_store_failed(c, &err);
 	if (cli_as_json(c)) {
 		cli_json_object_begin(&w, c);

@@ -226,6 +226,7 @@ static int token_command_add(struct cli *c)
 	else if (fw_token_scopes_parse(fw_str(words), &scopes, &err))
 		return token_command_failed(c, &err);
 	rc = cli_store(c, FW_STORE_CREATE);
+	rc = rc ? rc : token_parse_expiry(c, &until_ms); /* by the store's time */
 	if (rc)
 		return rc;
 	rc = feed.p ? token_bind_feed(c, feed, &bound) : 0;

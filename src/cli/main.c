@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 	if (argc == 5 && strcmp(argv[1], CLI_CHILD) == 0)
 		return cli_child(argv);
 	fw_arena_init(&c.arena, 0);
-	c.now_ms = fw_now_ms();
+	c.now_ms = fw_now_ms(); /* wall clock: until a store is opened */
 	cli_term_init(&c.term, NULL);
 	rc = cli_options(&c, argc, argv);
 	if (!rc) {

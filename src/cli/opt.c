@@ -572,3 +572,15 @@ bool cli_value_duration(struct cli *c, const char *name, int64_t *out_ms)
 	(void)cli_usage(c, "--%s must be a duration such as 90s, 15m, 2h or 1d, not '%.60s'", name, text);
 	return false;
 }
+
+bool cli_value_time(struct cli *c, const char *name, int64_t *at_ms)
+{
+	const char *text = cli_value(c, name);
+
+	if (!text || fw_when_parse(fw_str(text), c->now_ms, at_ms))
+		return true;
+	(void)cli_usage(c,
+		"--%s must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", name,
+		text);
+	return false;
+}

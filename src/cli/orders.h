@@ -10,8 +10,6 @@
 int order_failed(struct cli *c, struct fw_str query, const struct fw_err *err);
 /* The argument behind the command's word. 0 or an exit code. */
 FW_MUST_CHECK int order_argument(struct cli *c, struct fw_str *name);
-/* --since, or if_absent_ms. 0 or an exit code. */
-FW_MUST_CHECK int order_since(struct cli *c, int64_t if_absent_ms, int64_t *since_ms);
 /* Say that the index is not complete, so the result is not. */
 void order_note_incomplete(struct cli *c, int64_t unindexed_n);
 /* Member "order", and "secret" if it is present. */

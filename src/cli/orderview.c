@@ -282,13 +282,15 @@ int order_command_test(struct cli *c)
 
 	if (c->arg_n != 2)
 		return cli_usage(c, "missing argument: the name of an order, or a query in quotes");
-	rc = order_since(c, c->now_ms - TEST_SPAN_MS, &q.since_ms);
-	if (rc || !cli_value_int(c, "limit", 1, &limit))
+	if (!cli_value_time(c, "since", &q.since_ms) || !cli_value_int(c, "limit", 1, &limit))
 		return CLI_USAGE;
 	rc = cli_store(c, FW_STORE_READ);
 	rc = rc ? rc : test_query(c, &q.search);
 	if (rc)
 		return rc;
+	q.since_ms = c->now_ms - TEST_SPAN_MS;
+	if (!cli_value_time(c, "since", &q.since_ms))
+		return CLI_USAGE;
 	t.limit = limit ? (size_t)limit : t.as_json ? 0 : TEST_LIMIT;
 	q.unindexed_n = &unindexed_n;
 	rc = test_print(&t, &q, &err);

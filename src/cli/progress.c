@@ -83,7 +83,7 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	double per_s = progress_rate(p, s);
 	size_t left = columns;
 	bool to_go = s->total > 0 && (uint64_t)s->total > s->done;
-	int64_t next_ms = s->next_due_ms > 0 ? s->next_due_ms - fw_now_ms() : 0;
+	int64_t next_ms = s->next_due_ms > 0 ? s->next_due_ms - fw_now_ms() /* wall clock: as next_due_ms */ : 0;
 
 	if (s->total > 0)
 		(void)fw_snprintf(

@@ -87,7 +87,10 @@ int cli_store_try(struct cli *c, unsigned flags, struct fw_err *err)
 {
 	int rc = flags & FW_STORE_CREATE ? cli_store_folder(c, err) : 0;
 
-	return rc ? rc : fw_config_store(c->config, flags, &c->store, err);
+	rc = rc ? rc : fw_config_store(c->config, flags, &c->store, err);
+	if (!rc)
+		c->now_ms = fw_store_now_ms(c->store);
+	return rc;
 }
 
 int cli_store(struct cli *c, unsigned flags)

@@ -48,7 +48,7 @@ static int lead_read(struct lead *l, struct fw_store *st, bool *ours, int64_t *w
 
 int lead_take(struct lead *l, struct fw_store *st, bool *mine, int64_t *was_until_ms, struct fw_err *err)
 {
-	int64_t now_ms = fw_now_ms(), mono_ms = fw_mono_ms(), until_ms;
+	int64_t now_ms = fw_store_now_ms(st), mono_ms = fw_mono_ms(), until_ms;
 	struct fw_record r = {
 		.kind = l->kind, .key = KEY, .value = fw_str(l->name), .at_ms = now_ms, .until_ms = now_ms + LEASE_MS};
 	bool ours, was = false;

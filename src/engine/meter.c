@@ -63,7 +63,7 @@ struct fw_meter *fw_meter_create(size_t workers, bool server)
 	m->workers = workers;
 	m->slot_n = slot_n;
 	m->bytes = bytes;
-	m->started_ms = fw_now_ms();
+	m->started_ms = fw_now_ms(); /* wall clock: for people */
 	m->master = getpid();
 	return m;
 }

@@ -67,7 +67,7 @@ static void own_name_init(void)
 
 static const struct fw_str IDEMPOTENCY_KIND = {"idempotency", sizeof("idempotency") - 1};
 
-static struct entries_push *entries_push_create(void)
+static struct entries_push *entries_push_create(const struct request *r)
 {
 	struct entries_push *p = calloc(1, sizeof(*p));
 	static int64_t last;
@@ -75,7 +75,7 @@ static struct entries_push *entries_push_create(void)
 	if (!p)
 		return NULL;
 	p->until_ms = fw_mono_ms() + BUSY_RETRY_MS;
-	p->began_ms = fw_now_ms();
+	p->began_ms = http_now_ms(r);
 	pthread_mutex_lock(&pushes_lock);
 	p->nonce = last = FW_MAX(last + 1, fw_mono_us());
 	p->next = pushes_running;
@@ -94,12 +94,12 @@ static const char *own_name_get(void)
  * Is the request that wrote this record still running? Processes on this machine can be checked,
  * others only by time.
  */
-static bool key_is_in_progress(const char *by, int64_t nonce, int64_t since_ms)
+static bool key_is_in_progress(const struct request *r, const char *by, int64_t nonce, int64_t since_ms)
 {
 	bool found = false;
 
 	if (!fw_str_eq(fw_str(by), fw_str(own_name_get())))
-		return !fw_worker_is_dead(by) && fw_now_ms() < since_ms + RUNNING_MS;
+		return !fw_worker_is_dead(by) && http_now_ms(r) < since_ms + RUNNING_MS;
 	pthread_mutex_lock(&pushes_lock);
 	for (const struct entries_push *p = pushes_running; p && !found; p = p->next)
 		found = p->nonce == nonce;
@@ -203,7 +203,7 @@ static void key_value(const struct request *r, unsigned status, struct fw_str an
 static int key_put(struct request *r, unsigned status, struct fw_str answer, bool *was, struct fw_err *err)
 {
 	struct fw_buf value = FW_BUF_INIT(0);
-	struct fw_record record = {.kind = IDEMPOTENCY_KIND, .key = fw_str(r->push->key), .at_ms = fw_now_ms()};
+	struct fw_record record = {.kind = IDEMPOTENCY_KIND, .key = fw_str(r->push->key), .at_ms = http_now_ms(r)};
 	int rc;
 
 	key_value(r, status, answer, &value);
@@ -274,12 +274,12 @@ static enum MHD_Result key_found(struct request *r, const struct fw_record *reco
 		return MHD_YES;
 	}
 	same = json_is_string(body) && fw_str_eq(fw_str(json_string_value(body)), fw_str(r->push->body));
-	if (!same && (status || fw_now_ms() < record->at_ms + RUNNING_MS))
+	if (!same && (status || http_now_ms(r) < record->at_ms + RUNNING_MS))
 		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused",
 			"this Idempotency-Key was used with another body before");
 	if (json_is_integer(status))
 		return key_replay(r, (unsigned)json_integer_value(status), json_object_get(o, "answer"));
-	if (!by || key_is_in_progress(by, nonce, record->at_ms))
+	if (!by || key_is_in_progress(r, by, nonce, record->at_ms))
 		return key_respond_in_progress(r);
 	if (same) {
 		r->push->taken_over = true;
@@ -489,7 +489,7 @@ enum MHD_Result http_entries_push(struct request *r)
 	int rc;
 
 	if (!r->push) {
-		r->push = entries_push_create();
+		r->push = entries_push_create(r);
 		if (!r->push)
 			return MHD_NO;
 	}

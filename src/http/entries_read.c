@@ -157,7 +157,7 @@ static bool entry_list_time(struct request *r, const char *name, int64_t *at_ms,
 {
 	struct fw_str text = http_param(r, name);
 
-	if (!text.p || (text.len && fw_when_parse(text, fw_now_ms(), at_ms)))
+	if (!text.p || (text.len && fw_when_parse(text, http_now_ms(r), at_ms)))
 		return true;
 	*ok = http_param_wrong(r, name, "a time such as 2026-11-01T12:00:00Z, or 2h (ago)");
 	return false;
@@ -300,7 +300,7 @@ enum MHD_Result http_folder_list(struct request *r)
 	int rc;
 
 	list_page_begin(&p, r);
-	rc = fw_folders_read(r->store, &p.arena, fw_now_ms() - NEW_MS, &folders, &err);
+	rc = fw_folders_read(r->store, &p.arena, http_now_ms(r) - NEW_MS, &folders, &err);
 	fw_json_object(&p.j, NULL);
 	fw_json_array(&p.j, "folders");
 	for (size_t i = 0; i < folders.n; i++)

@@ -183,7 +183,7 @@ static int feed_entries(struct feed_request *f, char etag[ETAG_MAX], struct fw_e
 
 static bool feed_is_fresh(const struct feed_request *f)
 {
-	return fw_now_ms() - f->last_ms < FRESH_MS;
+	return http_now_ms(f->r) - f->last_ms < FRESH_MS;
 }
 
 static const char *feed_header(const struct request *r, const char *name)
@@ -204,7 +204,7 @@ static bool feed_is_unmodified(const struct feed_request *f, const char *etag)
 
 	if (feed_header(f->r, MHD_HTTP_HEADER_IF_NONE_MATCH))
 		return http_etag_matches(f->r, fw_str(etag));
-	return f->last_ms && !feed_is_fresh(f) && fw_http_date_parse(since, fw_now_ms(), &since_ms) &&
+	return f->last_ms && !feed_is_fresh(f) && fw_http_date_parse(since, http_now_ms(f->r), &since_ms) &&
 		f->last_ms / 1000 <= since_ms / 1000;
 }
 

@@ -330,7 +330,7 @@ enum MHD_Result http_feed_change(struct request *r)
 	struct fw_err err = {0};
 	struct feed_fields w = {0};
 	const char *name, *words = "must be an object with title, folder, interval_ms, status or due";
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = http_now_ms(r);
 	unsigned what = 0;
 	struct list_page p;
 	int rc;

@@ -42,8 +42,8 @@ bool fever_authorize(struct greader *g, enum MHD_Result *ok)
 
 	/* a GET changes nothing, so it has no key that could */
 	if (r->route->body_max && fever_key_read(given, key))
-		rc = fw_account_token_find(
-			r->store, fw_str(key), FW_ACCOUNT_TOKEN_FEVER, fw_now_ms(), &g->p.arena, &g->account, &g->err);
+		rc = fw_account_token_find(r->store, fw_str(key), FW_ACCOUNT_TOKEN_FEVER, http_now_ms(r), &g->p.arena,
+			&g->account, &g->err);
 	if (!rc)
 		return true;
 	if (rc != FW_ENOTFOUND) {
@@ -453,7 +453,7 @@ static int fever_mark_items(struct greader *g, const struct fever_mark *m, const
 		*wrong = "id";
 		return 0;
 	}
-	return n ? fw_account_edit(g->r->store, g->account.id, ids, n, &edit, fw_now_ms(), &g->err) : 0;
+	return n ? fw_account_edit(g->r->store, g->account.id, ids, n, &edit, http_now_ms(g->r), &g->err) : 0;
 }
 
 /* A folder that is gone has nothing to mark. */
@@ -524,7 +524,7 @@ enum MHD_Result fever_api(struct greader *g)
 	if (!rc && !wrong) {
 		fever_begin(g, true);
 		/* feeds are refreshed all the time, each when it is due */
-		fw_json_int(&g->p.j, "last_refreshed_on_time", fw_now_ms() / FW_SECOND_MS);
+		fw_json_int(&g->p.j, "last_refreshed_on_time", http_now_ms(g->r) / FW_SECOND_MS);
 		rc = fever_read(g, &m, &wrong);
 		fw_json_end(&g->p.j);
 	}

@@ -95,7 +95,7 @@ enum MHD_Result greader_edit_tag(struct greader *g)
 	edit.e.add = edit.add;
 	edit.e.remove = edit.remove;
 	if (edit.e.read >= 0 || edit.e.add_n || edit.e.remove_n)
-		rc = fw_account_edit(g->r->store, g->account.id, ids, n, &edit.e, fw_now_ms(), &g->err);
+		rc = fw_account_edit(g->r->store, g->account.id, ids, n, &edit.e, http_now_ms(g->r), &g->err);
 	return rc ? http_store_failed(g->r, rc, &g->err) : greader_ok(g);
 }
 

@@ -136,8 +136,8 @@ bool greader_authorize(struct greader *g, enum MHD_Result *ok)
 		return false;
 	}
 	if (g->token.len < FW_ACCOUNT_TOKEN_MAX)
-		rc = fw_account_token_find(
-			r->store, g->token, FW_ACCOUNT_TOKEN_CLIENT, fw_now_ms(), &g->p.arena, &g->account, &g->err);
+		rc = fw_account_token_find(r->store, g->token, FW_ACCOUNT_TOKEN_CLIENT, http_now_ms(g->r), &g->p.arena,
+			&g->account, &g->err);
 	if (rc == FW_ENOTFOUND) {
 		http_auth_count_wrong(r);
 		r->verdict = AUTH_LIMITED;
@@ -218,7 +218,7 @@ static int login_token_add(struct request *r, const struct http_form *form, int6
 		return rc;
 	(void)fw_snprintf(name, sizeof(name), "%s%08x", group, (unsigned)http_id_random());
 	return fw_account_token_add(
-		r->store, account_id, fw_str(name), FW_ACCOUNT_TOKEN_LOGIN, fw_now_ms(), FW_NO_DATE, text, err);
+		r->store, account_id, fw_str(name), FW_ACCOUNT_TOKEN_LOGIN, http_now_ms(r), FW_NO_DATE, text, err);
 }
 
 static enum MHD_Result login_send(struct request *r, const struct http_form *form, const char *token)

@@ -61,7 +61,7 @@ static int subscribe_one(struct greader *g, const struct greader_stream *stream,
 	/* by counting numbers one could see the address of every feed, with the secrets in it */
 	if (stream->feed_id)
 		return subscribe_edit_one(g, stream, FW_STR_NONE, *set);
-	return fw_account_import(g->r->store, g->account.id, &f, 1, fw_now_ms(), &added, &g->err);
+	return fw_account_import(g->r->store, g->account.id, &f, 1, http_now_ms(g->r), &added, &g->err);
 }
 
 static int subscribe_leave(struct greader *g, const struct greader_stream *stream)
@@ -150,7 +150,7 @@ static int subscribe_address(struct greader *g, struct address *q, struct fw_fee
 	if (!rc && q->fetched && !q->answer.doc)
 		*why = subscribe_why(g, q);
 	else if (!rc)
-		rc = address_subscribe(q, g->account.id, f, fw_now_ms());
+		rc = address_subscribe(q, g->account.id, f, http_now_ms(g->r));
 	return rc;
 }
 
@@ -258,7 +258,7 @@ static struct subscriptions subscribe_all(struct greader *g)
 {
 	return (struct subscriptions){.store = g->r->store,
 		.account_id = g->account.id,
-		.now_ms = fw_now_ms(),
+		.now_ms = http_now_ms(g->r),
 		.arena = &g->p.arena,
 		.err = &g->err};
 }

@@ -281,6 +281,8 @@ struct MHD_Response *http_response(struct request *r, unsigned status, const cha
  * Add the headers that all responses carry, and queue m. In a pool thread: keep m until the
  * connection is resumed.
  */
+/* The store's time, also while the store is unavailable. */
+int64_t http_now_ms(const struct request *r);
 enum MHD_Result http_respond(struct request *r, unsigned status, struct MHD_Response *m);
 /* Queue m. Only the server thread. m is taken over. */
 enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Response *m);
@@ -650,6 +652,6 @@ struct order_samples;
 /* Read what the store holds of orders; before: the last one, or NULL. To be freed by free(). */
 FW_MUST_CHECK int order_samples_read(
 	struct fw_store *st, const struct order_samples *before, struct order_samples **out, struct fw_err *err);
-void order_samples_metrics(struct fw_buf *b, const struct order_samples *s);
+void order_samples_metrics(struct fw_buf *b, const struct order_samples *s, int64_t now_ms);
 
 #endif

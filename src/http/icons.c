@@ -141,7 +141,7 @@ static int icons_found(void *ctx, const struct fw_icon *icon)
 
 static int icons_pass(struct greader *g, const struct greader_feeds *f, bool second)
 {
-	struct icons_reading r = {.now_ms = fw_now_ms()};
+	struct icons_reading r = {.now_ms = http_now_ms(g->r)};
 	int rc = icons_sort(g, f, second, &r);
 
 	if (!rc && r.url_n)
@@ -190,7 +190,7 @@ int http_icon_get(
 	rc = fw_icon_find(r->store, &at->url, 1, true, icon_got, &k, err);
 	if (rc)
 		return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
-	if (!out->id || fw_icon_is_stale(out, fw_now_ms()))
+	if (!out->id || fw_icon_is_stale(out, http_now_ms(r)))
 		icon_want(r, at->url);
 	if (out->id && !out->type.p && at->spare.p)
 		return http_icon_get(r, a, &(struct icon_address){.url = at->spare}, out, err);

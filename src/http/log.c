@@ -122,7 +122,7 @@ void http_log_end(struct request *r)
 		atomic_fetch_add_explicit(&l->dropped_n, 1, memory_order_relaxed);
 		return;
 	}
-	*row = (struct access_row){.stamp_ms = fw_now_ms(),
+	*row = (struct access_row){.stamp_ms = fw_now_ms(), /* wall clock: a log is of this machine */
 		.us = fw_mono_us() - r->log.from_us,
 		.bytes = r->log.bytes,
 		.status = r->log.status,

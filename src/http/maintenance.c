@@ -63,7 +63,7 @@ static int sample_run(struct pool_job *j, struct fw_store *st, const struct fw_e
 	int64_t in_flight;
 	int rc = st ? fw_store_stats(st, &s, NULL) : err->rc; /* an outage is logged elsewhere */
 
-	rc = rc ? rc : fw_in_flight(st, fw_now_ms(), &in_flight, NULL);
+	rc = rc ? rc : fw_in_flight(st, fw_config_now_ms(m->config), &in_flight, NULL);
 	/* only this job changes the last samples */
 	rc = rc ? rc : order_samples_read(st, m->orders, &orders, NULL);
 	if (!rc) {
@@ -105,7 +105,7 @@ void http_order_metrics(struct fw_buf *b, struct http *h)
 
 	pthread_mutex_lock(&m->lock);
 	if (m->orders)
-		order_samples_metrics(b, m->orders);
+		order_samples_metrics(b, m->orders, fw_config_now_ms(m->config));
 	pthread_mutex_unlock(&m->lock);
 }
 
@@ -113,7 +113,7 @@ static int retention_run(struct pool_job *j, struct fw_store *st, const struct f
 {
 	struct maintenance *m = MAINTENANCE_OF(j, retention);
 	bool more = false;
-	int rc = st ? fw_retention_run_pushed(st, m->config, fw_now_ms(), &more) : err->rc;
+	int rc = st ? fw_retention_run_pushed(st, m->config, fw_config_now_ms(m->config), &more) : err->rc;
 
 	atomic_store(&m->retention_at_ms, fw_mono_ms() + (more ? RETENTION_MORE_MS : RETENTION_MS));
 	return rc == FW_EIO ? rc : 0;
@@ -129,7 +129,7 @@ static int index_run(struct pool_job *j, struct fw_store *st, const struct fw_er
 {
 	struct maintenance *m = MAINTENANCE_OF(j, index);
 	bool more = false;
-	int rc = st ? fw_search_index_step(st, fw_now_ms(), &more) : no_store->rc;
+	int rc = st ? fw_search_index_step(st, fw_config_now_ms(m->config), &more) : no_store->rc;
 
 	if (!rc && more)
 		return FW_EAGAIN;

@@ -64,7 +64,7 @@ static bool miniflux_wrong(struct greader *g, enum MHD_Result *ok)
 static bool miniflux_token_check(struct greader *g, struct fw_str token, enum MHD_Result *ok)
 {
 	int rc = token.len < FW_ACCOUNT_TOKEN_MAX ? fw_account_token_find(g->r->store, token, FW_ACCOUNT_TOKEN_CLIENT,
-							    fw_now_ms(), &g->p.arena, &g->account, &g->err) :
+							    http_now_ms(g->r), &g->p.arena, &g->account, &g->err) :
 						    FW_ENOTFOUND;
 
 	if (rc == FW_ENOTFOUND) {

@@ -258,7 +258,7 @@ static enum MHD_Result entries_page_send(struct entries_page *l)
 	int64_t total = 0;
 	int rc = entry_parts_make(l);
 
-	if (l->f.nothing || l->f.changed_after_ms > fw_now_ms())
+	if (l->f.nothing || l->f.changed_after_ms > http_now_ms(g->r))
 		l->parts.n = 0;
 	fw_json_object(&g->p.j, NULL);
 	fw_json_array(&g->p.j, "entries");
@@ -453,7 +453,8 @@ enum MHD_Result miniflux_star(struct greader *g)
 		return ok;
 	edit.add_n = !k.starred;
 	edit.remove_n = k.starred;
-	return miniflux_done(g, fw_account_edit(g->r->store, g->account.id, &g->r->id, 1, &edit, fw_now_ms(), &g->err));
+	return miniflux_done(
+		g, fw_account_edit(g->r->store, g->account.id, &g->r->id, 1, &edit, http_now_ms(g->r), &g->err));
 }
 
 static enum MHD_Result entries_invalid(struct greader *g, const char *words)
@@ -483,7 +484,7 @@ static enum MHD_Result entries_set(struct greader *g, const json_t *o)
 		return entries_invalid(g, "status: entries are not removed for one account (use read)");
 	if (!edit.read && !fw_str_eq(status, FW_STR("unread")))
 		return entries_invalid(g, "status: must be read or unread");
-	return miniflux_done(g, fw_account_edit(g->r->store, g->account.id, ids, n, &edit, fw_now_ms(), &g->err));
+	return miniflux_done(g, fw_account_edit(g->r->store, g->account.id, ids, n, &edit, http_now_ms(g->r), &g->err));
 }
 
 enum MHD_Result miniflux_entries_set(struct greader *g)

@@ -371,7 +371,7 @@ static bool feed_may_refresh(const struct greader_feed *f, int64_t now_ms)
 /* Make feeds due, those of a folder or (absent) all. */
 static int feeds_refresh(struct greader *g, const struct greader_feeds *f, struct fw_str folder)
 {
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = http_now_ms(g->r);
 	size_t n = 0;
 	int rc = 0;
 

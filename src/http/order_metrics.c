@@ -111,10 +111,8 @@ static void order_metric(struct fw_buf *b, const struct order_samples *s, const 
 			"order=\"%s\"", s->at[i].name);
 }
 
-void order_samples_metrics(struct fw_buf *b, const struct order_samples *s)
+void order_samples_metrics(struct fw_buf *b, const struct order_samples *s, int64_t now_ms)
 {
-	int64_t now_ms = fw_now_ms();
-
 	metric(b, "orders_pending", "gauge", "Matches of all orders that wait for delivery.", (double)s->pending_n);
 	metric(b, "orders_dead_letters", "gauge", "Dead letters of all orders.", (double)s->dead_n);
 	metric(b, "orders_lag_seconds", "gauge", "Age of the oldest match that waits, of any order.",

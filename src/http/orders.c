@@ -65,13 +65,13 @@ static bool order_member_fits(size_t i, const json_t *v)
 	return json_typeof(v) == MEMBER[i].type || (MEMBER[i].bit == CHANGES && json_is_boolean(v));
 }
 
-static const char *order_member_wrong(const struct order_fields *w, const json_t *o, int64_t *since_ms)
+static const char *order_member_wrong(const struct order_fields *w, const json_t *o, int64_t now_ms, int64_t *since_ms)
 {
 	if (w->has & STATE && !fw_str_eq(w->state, FW_STR("active")) && !fw_str_eq(w->state, FW_STR("paused")))
 		return "state";
 	if (w->has & LIMIT && (w->limit < 1 || w->limit > TEST_LIMIT_MAX))
 		return "limit";
-	if (w->has & SINCE && !fw_when_parse(http_json_text(o, "since"), fw_now_ms(), since_ms))
+	if (w->has & SINCE && !fw_when_parse(http_json_text(o, "since"), now_ms, since_ms))
 		return "since";
 	return NULL;
 }
@@ -86,7 +86,8 @@ static const char *order_member_words(const char *name)
 }
 
 /* The invalid member of o, or the missing one of `must`, with the reason; NULL: all is well. */
-static const char *order_fields_read(json_t *o, unsigned may, unsigned must, struct order_fields *w, const char **words)
+static const char *order_fields_read(
+	json_t *o, unsigned may, unsigned must, int64_t now_ms, struct order_fields *w, const char **words)
 {
 	const char *name;
 	json_t *v;
@@ -116,7 +117,7 @@ static const char *order_fields_read(json_t *o, unsigned may, unsigned must, str
 	w->state = http_json_text(o, "state");
 	w->changes = json_is_true(json_object_get(o, "changes"));
 	w->limit = json_integer_value(json_object_get(o, "limit"));
-	name = order_member_wrong(w, o, &w->since_ms);
+	name = order_member_wrong(w, o, now_ms, &w->since_ms);
 	if (name)
 		*words = order_member_words(name);
 	return name;
@@ -130,7 +131,7 @@ static json_t *order_body(struct request *r, unsigned may, unsigned must, struct
 
 	if (!doc)
 		return NULL;
-	wrong = json_is_object(doc) ? order_fields_read(doc, may, must, w, &words) : "request body";
+	wrong = json_is_object(doc) ? order_fields_read(doc, may, must, http_now_ms(r), w, &words) : "request body";
 	if (!wrong)
 		return doc;
 	*ok = http_unprocessable(r, wrong, words);
@@ -292,7 +293,7 @@ enum MHD_Result http_order_test(struct request *r)
 	list_page_begin(&t.p, r);
 	t.limit = w.has & LIMIT ? w.limit : TEST_LIMIT;
 	q.search = w.query;
-	q.since_ms = w.has & SINCE ? w.since_ms : fw_now_ms() - TEST_SPAN_MS;
+	q.since_ms = w.has & SINCE ? w.since_ms : http_now_ms(r) - TEST_SPAN_MS;
 	q.unindexed_n = &unindexed_n;
 	rc = fw_order_check_query(w.query, &err);
 	fw_json_object(&t.p.j, NULL);
@@ -343,7 +344,7 @@ enum MHD_Result http_order_add(struct request *r)
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "%s", err.text);
 	}
 	list_page_begin(&p, r);
-	rc = fw_order_add(r->store, &p.arena, &o, fw_now_ms(), &err);
+	rc = fw_order_add(r->store, &p.arena, &o, http_now_ms(r), &err);
 	rc = rc ? rc : order_page_write(&p, o.name, w.has & SECRET ? FW_STR_NONE : o.secret[0], &err);
 	(void)fw_snprintf(location, sizeof(location), "/v1/orders/%.*s",
 		(int)FW_MIN(o.name.len, (size_t)FW_ORDER_NAME_MAX), o.name.p);

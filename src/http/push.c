@@ -67,7 +67,7 @@ static int push_restart(void *ctx)
 static enum MHD_Result push_put_all(struct request *r)
 {
 	struct event_sink to = {push_put, push_restart, r};
-	struct fw_event e = {.remote_ip = http_client_address(r), .stamp_ms = fw_now_ms()};
+	struct fw_event e = {.remote_ip = http_client_address(r), .stamp_ms = http_now_ms(r)};
 	struct event_wrong wrong = {0};
 	int rc = push_restart(r);
 

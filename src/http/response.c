@@ -31,6 +31,11 @@ static struct MHD_Response *response_make(
 	return m;
 }
 
+int64_t http_now_ms(const struct request *r)
+{
+	return fw_config_now_ms(r->thread->h->config);
+}
+
 /* ---- ids ------------------------------------------------------------------------------------- */
 
 uint64_t http_id_random(void)
@@ -211,7 +216,7 @@ static struct MHD_Response *canned_make(const struct http_thread *l, int which, 
  */
 static bool canned_fresh(struct http_thread *l)
 {
-	int64_t now_s = fw_now_ms() / 1000;
+	int64_t now_s = fw_now_ms() / 1000; /* wall clock: the header Date */
 	char date[FW_RFC3339_MAX];
 
 	if (l->canned_s == now_s)

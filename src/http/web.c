@@ -251,7 +251,7 @@ enum auth_verdict http_web_may(struct request *r)
 
 enum MHD_Result http_web_refuse(struct request *r)
 {
-	struct web w = {.r = r, .now_ms = fw_now_ms()};
+	struct web w = {.r = r, .now_ms = http_now_ms(r)};
 
 	switch (r->verdict) {
 	case AUTH_ORIGIN:
@@ -283,7 +283,7 @@ static bool web_admin_fits(struct web *w, enum MHD_Result *ok)
 
 enum MHD_Result http_web(struct request *r)
 {
-	struct web w = {.r = r, .now_ms = fw_now_ms(), .out = FW_BUF_INIT(0)};
+	struct web w = {.r = r, .now_ms = http_now_ms(r), .out = FW_BUF_INIT(0)};
 	enum MHD_Result ok = MHD_NO;
 
 	if (r->route->web != web_login)

@@ -71,7 +71,7 @@ enum MHD_Result http_websub_intent(struct request *r)
 
 	if (r->head)
 		return websub_not_found(r);
-	rc = fw_websub_intent(r->store, &in, fw_now_ms(), &answer, &err);
+	rc = fw_websub_intent(r->store, &in, http_now_ms(r), &answer, &err);
 	if (rc)
 		return http_store_failed(r, rc, &err);
 	return answer.p ? websub_respond(r, MHD_HTTP_OK, answer) : websub_not_found(r);
@@ -134,7 +134,7 @@ void http_websub_free(struct request *r)
 static enum MHD_Result websub_poll_instead(struct request *r)
 {
 	struct fw_err err = {0};
-	int rc = fw_websub_hint(r->store, r->websub.feed_id, fw_now_ms(), &err);
+	int rc = fw_websub_hint(r->store, r->websub.feed_id, http_now_ms(r), &err);
 
 	if (rc == FW_ENOTFOUND)
 		return websub_gone(r);
@@ -171,7 +171,7 @@ static enum MHD_Result websub_open(struct request *r)
 	case FW_EINVAL:
 	case FW_EUNSUP:
 	case FW_ELIMIT:
-		fw_websub_count(in.feed_id, false, 0, fw_now_ms());
+		fw_websub_count(in.feed_id, false, 0, http_now_ms(r));
 		fw_debug("feed %lld: document of its hub rejected: %s", (long long)in.feed_id, err.text);
 		return websub_poll_instead(r);
 	default:
@@ -182,7 +182,7 @@ static enum MHD_Result websub_open(struct request *r)
 /* Store the document, unless the feed's daily limits are used up. */
 static enum MHD_Result websub_take(struct request *r)
 {
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = http_now_ms(r);
 	struct fw_err err = {0};
 	struct fw_quota q;
 	int rc = fw_quota_get(r->store, r->websub.feed_id, now_ms, &q, &err);
@@ -201,7 +201,7 @@ static enum MHD_Result websub_check(struct request *r)
 	struct fw_str signature = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "X-Hub-Signature"));
 	enum fw_websub_verdict verdict;
 	struct fw_err err = {0};
-	int rc = fw_websub_classify(r->store, fw_str(r->token), signature, fw_buf_str(&r->body), fw_now_ms(),
+	int rc = fw_websub_classify(r->store, fw_str(r->token), signature, fw_buf_str(&r->body), http_now_ms(r),
 		&r->websub.feed_id, &verdict, &err);
 
 	if (rc)
@@ -253,7 +253,7 @@ enum MHD_Result http_websub_push(struct request *r)
 	atomic_fetch_add(&h->delivery_n, 1);
 	atomic_fetch_add(&h->delivered_new_n, got.visit.new_n);
 	atomic_fetch_add(&h->delivered_changed_n, got.visit.changed_n);
-	fw_websub_count(r->websub.feed_id, true, got.visit.new_n, fw_now_ms());
+	fw_websub_count(r->websub.feed_id, true, got.visit.new_n, http_now_ms(r));
 	return websub_respond(r, MHD_HTTP_OK, FW_STR(""));
 }
 

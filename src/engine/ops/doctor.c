@@ -125,17 +125,19 @@ static void doctor_store_inspected(void *ctx, const char *name, int level, const
 }
 
 /*
- * The skew between the store's clock and ours. Leases and due times use the store's clock;
- * displayed times and the workers' timers use this machine's. The fastest of several responses
- * counts.
+ * The skew between the store's clock and ours. All that is stored follows the store's clock, so
+ * only what others see of this machine is wrong: its log, certificates' dates, Date headers. The
+ * fastest of several responses counts.
  */
 static int doctor_store_clock(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
 	int64_t best_us = INT64_MAX, skew_ms = 0;
+	char text[FW_RFC3339_MAX];
 	int rc = 0;
 
 	for (int i = 0; i < CLOCK_TRIES && !rc; i++) {
-		int64_t start_us = fw_mono_us(), start_ms = fw_now_ms(), there_ms, took_us;
+		int64_t start_us = fw_mono_us(), there_ms, took_us;
+		int64_t start_ms = fw_now_ms(); /* wall clock: it is checked */
 
 		rc = fw_store_clock(st, &there_ms, err);
 		took_us = fw_mono_us() - start_us;
@@ -149,8 +151,8 @@ static int doctor_store_clock(struct doctor_run *d, struct fw_store *st, struct 
 	if (skew_ms > SKEW_MS || skew_ms < -SKEW_MS)
 		doctor_report(d, "store clock", FW_DOCTOR_NOTE,
 			"run a time service on both machines (systemd-timesyncd, chrony)",
-			"%lld ms %s ours: displayed times are wrong, and live workers may look dead",
-			(long long)(skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "behind" : "ahead of");
+			"%s %s this machine's: the schedule follows the store's clock, but log and TLS follow ours",
+			fw_duration_text(text, skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "behind" : "ahead of");
 	else if (fw_store_is_remote(d->c->store))
 		doctor_report(d, "store clock", FW_DOCTOR_FINE, "", "%lld ms from ours; responds in %.2f ms",
 			(long long)skew_ms, (double)best_us / 1000);
@@ -194,7 +196,7 @@ static int doctor_count_token(void *ctx, const struct fw_token *t)
 /* Access with and without tokens, and TLS. */
 static int doctor_server(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
-	struct doctor_tokens k = {.now_ms = fw_now_ms()};
+	struct doctor_tokens k = {.now_ms = fw_store_now_ms(st)};
 	bool far = !fw_listen_is_local(d->c->listen);
 	char scopes[FW_TOKEN_SCOPES_MAX], words[FW_TOKENLESS_TEXT_MAX];
 	int rc = fw_token_list(st, false, doctor_count_token, &k, err);
@@ -273,7 +275,7 @@ static int doctor_count_deferred(void *ctx, const struct fw_quota *q)
 static int doctor_quotas(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
 	struct doctor_deferred w = {.c = d->c};
-	int rc = fw_quota_list(st, fw_now_ms(), doctor_count_deferred, &w, err);
+	int rc = fw_quota_list(st, fw_store_now_ms(st), doctor_count_deferred, &w, err);
 
 	if (!rc && w.feeds)
 		doctor_report(d, "quotas", FW_DOCTOR_NOTE,
@@ -324,7 +326,7 @@ static int doctor_count_order(void *ctx, const struct fw_order_status *s)
 /* Orders: none is broken, all receivers accept, no dead letters. */
 static int doctor_orders(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
-	struct doctor_orders k = {.now_ms = fw_now_ms()};
+	struct doctor_orders k = {.now_ms = fw_store_now_ms(st)};
 	int rc = fw_order_status_list(st, doctor_count_order, &k, err);
 
 	if (rc || !k.n)
@@ -364,7 +366,7 @@ static int doctor_on_far_due(void *ctx, const struct fw_due_row *row)
 /* No rule, setting or server delays a visit by more than a year. */
 static int doctor_due_times(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
-	struct doctor_far f = {.after_ms = fw_now_ms() + YEAR_MS};
+	struct doctor_far f = {.after_ms = fw_store_now_ms(st) + YEAR_MS};
 	int rc = fw_store_due_list(st, f.after_ms + FAR_MS, 0, doctor_on_far_due, &f, err);
 
 	if (!rc && f.n)
@@ -540,7 +542,7 @@ static void doctor_sandbox(struct doctor_run *d)
 static void doctor_clock(struct doctor_run *d)
 {
 	char text[FW_RFC3339_MAX];
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = fw_now_ms(); /* wall clock: it is checked */
 
 	fw_rfc3339(text, now_ms / 1000 * 1000);
 	if (now_ms < RELEASED_MS) {

@@ -244,7 +244,7 @@ int fw_order_check_query(struct fw_str query, struct fw_err *err)
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = query_parse(&a, query, fw_now_ms(), &q, &why);
+	rc = query_parse(&a, query, fw_now_ms() /* wall clock: the words are only checked */, &q, &why);
 	fw_arena_finish(&a);
 	if (rc)
 		return fw_err_set(err, rc, "query, %s", why.text);
@@ -329,7 +329,7 @@ static void order_read(struct fw_str name, struct fw_str value, struct fw_arena 
 static int order_write(struct fw_store *st, const struct fw_order *o, bool is_new, bool *was, struct fw_err *err)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = fw_store_now_ms(st);
 	int rc;
 
 	record_value_write(&b, ORDER, o);
@@ -435,7 +435,7 @@ int fw_order_put(struct fw_store *st, const struct fw_order *o, struct fw_err *e
 	return rc ? rc : order_write(st, o, false, NULL, err);
 }
 
-static void order_set_members(struct fw_order *o, const struct fw_order_change *change)
+static void order_set_members(struct fw_order *o, const struct fw_order_change *change, int64_t now_ms)
 {
 	if (change->query.p)
 		o->query = change->query;
@@ -446,7 +446,7 @@ static void order_set_members(struct fw_order *o, const struct fw_order_change *
 	if (change->state >= 0)
 		o->state = (enum fw_order_state)change->state;
 	if (change->to.p || change->state == FW_ORDER_ACTIVE)
-		o->woken_ms = fw_now_ms();
+		o->woken_ms = now_ms;
 	if (!order_needs_secret(o))
 		o->secret[0] = o->secret[1] = FW_STR_NONE;
 }
@@ -465,7 +465,7 @@ int fw_order_apply(struct fw_store *st, struct fw_str name, struct fw_order_chan
 	if (change->to.p && out->action != FW_ORDER_DELIVER)
 		return fw_err_set(err, FW_EINVAL, "order '%.*s' delivers nothing: to change that, add another one",
 			FW_STR_ARG(name));
-	order_set_members(out, change);
+	order_set_members(out, change, fw_store_now_ms(st));
 	if (order_needs_secret(out) && !out->secret[0].len) {
 		rc = secret_make(a, &out->secret[0], err);
 		change->made_secret = true;
@@ -572,7 +572,7 @@ int fw_order_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 	fw_arena_init(&a, 0);
 	rc = fw_order_get(st, name, &a, &o, err);
 	rc = rc ? rc : fw_store_record_remove(st, KIND, name, FW_STR_NONE, err);
-	rc = rc ? rc : orders_changed(st, fw_now_ms(), err);
+	rc = rc ? rc : orders_changed(st, fw_store_now_ms(st), err);
 	if (!rc && o.id > 0) {
 		rc = fw_store_match_remove(st, o.id, false, NULL, 0, err);
 		rc = rc ? rc : fw_store_match_remove(st, o.id, true, NULL, 0, err);

@@ -169,7 +169,7 @@ static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const
 	struct fw_str base, struct fw_err *err)
 {
 	struct visit_rules rules;
-	struct fw_parse_options o = {.url = base, .content_type = in->content_type, .now_ms = fw_now_ms()};
+	struct fw_parse_options o = {.url = base, .content_type = in->content_type, .now_ms = fw_config_now_ms(c)};
 	enum delivery_type type = delivery_type_of(in->content_type);
 	int64_t begin = fw_mono_us();
 	int rc;
@@ -239,7 +239,7 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 	d->visit = (struct fw_visit){.feed_id = in->feed_id,
 		.kind = FW_VISIT_PUSHED,
 		.slot = -1,
-		.at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
+		.at_ms = in->at_ms ? in->at_ms : fw_config_now_ms(c)};
 	rc = fw_config_check_disk(c, err);
 	rc = rc ? rc : delivery_find_feed(d, st, err);
 	/*
@@ -292,7 +292,7 @@ static int delivery_make_outcome(struct fw_delivery *d, struct fw_store *st, str
 		.entry_n = d->row_n,
 		.retracted = d->retracted,
 		.retracted_n = d->retracted_n};
-	rc = d->limits ? quota_apply(&d->quota, st, d->limits, &d->was, false, d->row, o, fw_now_ms(), err) : 0;
+	rc = d->limits ? quota_apply(&d->quota, st, d->limits, &d->was, false, d->row, o, fw_store_now_ms(st), err) : 0;
 	d->is_made = !rc;
 	return rc;
 }
@@ -316,7 +316,7 @@ static int delivery_push_in_quota(struct fw_delivery *d, struct fw_store *st, st
 	pthread_mutex_lock(&delivery_quota_lock);
 	rc = delivery_push(d, st, err);
 	if (!rc)
-		quota_count(&d->quota, st, &d->outcome, fw_now_ms());
+		quota_count(&d->quota, st, &d->outcome, fw_store_now_ms(st));
 	pthread_mutex_unlock(&delivery_quota_lock);
 	return rc;
 }

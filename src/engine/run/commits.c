@@ -74,7 +74,8 @@ static void visit_meter(struct store_thread *s, const struct visit *v)
 static int visit_apply_quota(struct store_thread *s, struct visit *v, struct fw_err *err)
 {
 	int64_t had_n = v->quota.deferred_n;
-	int rc = quota_apply(&v->quota, s->st, s->ch->config, v->was, true, v->row, &v->outcome, fw_now_ms(), err);
+	int rc = quota_apply(
+		&v->quota, s->st, s->ch->config, v->was, true, v->row, &v->outcome, fw_store_now_ms(s->st), err);
 
 	if (rc || v->quota.deferred_n == had_n)
 		return rc;
@@ -99,7 +100,7 @@ static void commits_count_stale(struct store_thread *s, size_t n)
 
 static void visit_stored(struct store_thread *s, struct visit *v)
 {
-	quota_count(&v->quota, s->st, &v->outcome, fw_now_ms());
+	quota_count(&v->quota, s->st, &v->outcome, fw_store_now_ms(s->st));
 	visit_meter(s, v);
 	if (visit_is_deferred(v) || v->outcome.rc == FW_ENOTFOUND)
 		return;
@@ -196,7 +197,7 @@ void commits_store(struct store_thread *s)
 		if (visit_is_deferred(s->batch[i]))
 			continue;
 		adoption_check(s->st, s->batch[i]);
-		trust_check_document(s->st, s->batch[i], fw_now_ms());
+		trust_check_document(s->st, s->batch[i], fw_store_now_ms(s->st));
 		rc = visit_apply_quota(s, s->batch[i], &err);
 	}
 	rc = rc ? rc : commits_store_range(s, 0, s->n, &done, &err);

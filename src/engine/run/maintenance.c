@@ -95,7 +95,7 @@ static void maintenance_probe(struct maintenance *c, struct fw_store *st, int64_
 
 	if (mono_ms < c->probe_at_ms)
 		return;
-	if (maintenance_probe_gone(st, fw_now_ms(), &n, &more, &err))
+	if (maintenance_probe_gone(st, fw_store_now_ms(st), &n, &more, &err))
 		fw_warn("gone feeds not probed: %s; retrying later", err.text);
 	else if (n)
 		fw_info("%zu gone feeds are polled once again", n);
@@ -167,7 +167,7 @@ int maintenance_repair_clock(struct fw_store *st, int64_t now_ms, bool went_back
 
 static void maintenance_clock(struct maintenance *c, struct fw_store *st, int64_t mono_ms)
 {
-	int64_t now_ms = fw_now_ms(), ahead_ms = now_ms - mono_ms;
+	int64_t now_ms = fw_store_now_ms(st), ahead_ms = now_ms - mono_ms;
 	bool went_back = c->unix_mono_ms && ahead_ms < c->unix_mono_ms - AHEAD_MS;
 	struct fw_err err;
 	size_t n;
@@ -287,7 +287,7 @@ static void maintenance_record_offline(
 {
 	bool offline = atomic_load_explicit(&m->offline, memory_order_relaxed) != 0;
 	struct fw_record r = {.kind = OFFLINE_KIND, .key = fw_str(worker), .value = FW_STR("offline")};
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = fw_store_now_ms(st);
 	struct fw_err err;
 	int rc;
 

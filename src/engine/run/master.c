@@ -543,7 +543,7 @@ static void manager_notify_status(struct master *m)
 {
 	const char *server = m->slot_n == m->n ? "no server" : m->slot[m->n].pid ? "a server" : "a server that is down";
 	char unresponsive[40] = "", next[FW_RFC3339_MAX + 40] = "", ms[FW_RFC3339_MAX];
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = fw_now_ms(); /* wall clock: as next_due_ms */
 	struct fw_run_stats s;
 
 	master_add_up(m, &s);
@@ -695,7 +695,7 @@ int master_begin(struct master *m, const struct fw_config *c, const struct fw_ru
 		.runner_fd = {-1, -1},
 		.shared_fd = -1,
 		.started_mono_ms = fw_mono_ms(),
-		.started_ms = fw_now_ms(),
+		.started_ms = o->run_id ? o->run_id : fw_config_now_ms(c),
 		.cpu_before_ms = children_cpu_ms(&unused),
 		.notify = {.fd = -1},
 		.unresponsive = -1};

@@ -40,7 +40,7 @@ static void oneshot_read_body(struct oneshot *s, const struct fw_config *c, stru
 	struct visit_reading got;
 
 	fw_settings_visit(c, &rules);
-	visit_parse(&s->fetch, &rules, fw_now_ms(), &s->arena, &got);
+	visit_parse(&s->fetch, &rules, fw_config_now_ms(c), &s->arena, &got);
 	s->arena.max_bytes = 0;
 	out->visit.parse_us = got.parse_us;
 	out->kind = got.kind;
@@ -117,7 +117,7 @@ int fw_response_store(
 	struct visit v = {.slot = -1};
 	struct visit_rules rules;
 	struct fw_feed was;
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = fw_store_now_ms(st);
 	int rc;
 
 	if (!a->doc)

@@ -96,7 +96,7 @@ static void reader_on_work(uv_work_t *work)
 	need = rows_memory_limit(v->fetch.body.len, r->rules->parse_memory);
 	r->need = need > r->room ? need : 0;
 	if (!r->need)
-		visit_read(v, r->rules, fw_now_ms());
+		visit_read(v, r->rules, fw_config_now_ms(r->config));
 	reading_end(r->shared, v);
 }
 

@@ -24,6 +24,7 @@ struct reader {
 	uv_loop_t *loop;
 	struct fw_fetcher *fetcher;
 	const struct visit_rules *rules;
+	const struct fw_config *config; /* for the store's time */
 	struct worker_shared *shared;
 	/* called when the visit is read; visit_conclude() follows */
 	void (*done)(struct visit *v);

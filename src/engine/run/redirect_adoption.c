@@ -63,7 +63,7 @@ void adoption_check(struct fw_store *st, struct visit *v)
 
 static void adoption_record(struct fw_store *st, struct fw_str from, struct fw_str to, int64_t feed_id, const char *how)
 {
-	struct fw_record r = {.kind = KIND, .key = from, .at_ms = fw_now_ms()};
+	struct fw_record r = {.kind = KIND, .key = from, .at_ms = fw_store_now_ms(st)};
 	struct fw_buf b = FW_BUF_INIT(FW_RECORD_VALUE_MAX);
 	struct fw_err err = {.text = "out of memory"};
 

@@ -19,11 +19,29 @@ static void run_record_key(int64_t run_id, char key[KEY_MAX])
 	(void)fw_snprintf(key, KEY_MAX, "%lld", (long long)run_id);
 }
 
+/* Runs that begin in the same ms put the same record: the store gives it to one of them. */
+int fw_run_begin(struct fw_store *st, int64_t *run_id, struct fw_err *err)
+{
+	int64_t now_ms = fw_store_now_ms(st);
+	struct fw_record r = {.kind = FW_STR("run_begin"), .at_ms = now_ms, .until_ms = now_ms + FW_MINUTE_MS};
+	char key[KEY_MAX];
+	bool was;
+	int rc;
+
+	*run_id = now_ms - 1;
+	do {
+		run_record_key(++*run_id, key);
+		r.key = fw_str(key);
+		rc = fw_store_record_put(st, &r, true, &was, err);
+	} while (!rc && was);
+	return rc;
+}
+
 int fw_run_put(struct fw_store *st, const struct fw_run_stats *s, struct fw_err *err)
 {
 	const struct fw_run_forecast *c = &s->forecast;
 	struct fw_buf b = FW_BUF_INIT(FW_RECORD_VALUE_MAX);
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = fw_store_now_ms(st);
 	struct fw_record r = {.kind = FW_STR("run"), .at_ms = now_ms, .until_ms = now_ms + KEPT_MS};
 	struct fw_json j;
 	char key[KEY_MAX];

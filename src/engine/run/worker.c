@@ -331,6 +331,7 @@ static int worker_handles_init(struct worker *w, struct fw_err *err)
 	w->reader = (struct reader){.loop = &w->loop,
 		.fetcher = w->fetcher,
 		.rules = &w->ch.rules,
+		.config = w->ch.config,
 		.shared = w->o->shared,
 		.done = transfers_on_read};
 	reader_init(&w->reader);

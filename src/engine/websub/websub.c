@@ -266,7 +266,7 @@ void fw_websub_visited(
 	struct fw_store *st, const struct fw_config *c, const struct fw_feed *was, const struct fw_outcome *o)
 {
 	struct missed m = {.polled_ms = o->visit.at_ms, .before_ms = was->last_ok_ms, .new_n = o->visit.new_n};
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = fw_store_now_ms(st);
 	struct fw_err err = {0};
 	int rc = 0;
 
@@ -315,7 +315,7 @@ int fw_websub_leader(struct fw_store *st, const struct fw_config *c, struct fw_a
 	struct fw_buf base = FW_BUF_INIT(0);
 	int rc = websub_record_base_get(st, a, &out->base, err);
 
-	rc = rc ? rc : websub_has_leader(st, fw_now_ms(), &out->exists, err);
+	rc = rc ? rc : websub_has_leader(st, fw_store_now_ms(st), &out->exists, err);
 	out->differs = !rc && out->base.len && c->websub_url && !callback_base(c->websub_url, &base, err) &&
 		!fw_str_eq(fw_buf_str(&base), out->base);
 	fw_buf_finish(&base);

@@ -242,7 +242,7 @@ int websub_record_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], s
 {
 	struct fw_record mine = {.kind = WEBSUB_RECORD_KIND,
 				 .key = FW_STR("key"),
-				 .at_ms = fw_now_ms(),
+				 .at_ms = fw_store_now_ms(st),
 				 .until_ms = FW_NO_DATE},
 			 r;
 	unsigned char fresh[SUB_KEY_LEN];
