@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """The house's style, as far as a program sees it: long lines, static names that stand in two files,
-retired words, layout.
+retired words, layout, wall clocks.
 
   tools/style.py          checks every file that git knows; exit 1 and a line `file:line: problem` for each violation
 
 Retired words are those in backquotes in the last column of HACKING.md's glossary: no name and no
 text may contain one. `near (names)` is retired in names only, `ahead (src/sched)` in that folder
-only. Layout is clang-format's, where it is installed.
+only. Layout is clang-format's, where it is installed. This machine's wall clock is read only where
+a comment says why ("wall clock: ..."), on that line or the one before: times in the store are the
+store's.
 """
 import collections
 import os
@@ -101,6 +103,21 @@ def vocabulary(path, text, words):
                    "'%s' in %s: a retired word, see the glossary in HACKING.md" % (part, match.group(0)))
 
 
+WALL_CLOCK = re.compile(r"\b(fw_now_ms\(\)|time\(NULL\)|gettimeofday\(|clock_gettime\()")
+
+
+def clocks(path, text):
+    """The wall clock of a machine neither goes into the store nor is compared with what came from it."""
+    if not path.startswith("src/") or not path.endswith((".c", ".h")) or path.startswith("src/base/clock."):
+        return
+    before = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if WALL_CLOCK.search(re.sub(r"/\*.*?\*/", "", line)) and "wall clock:" not in before + line:
+            report(path, number, "a wall clock: fw_store_now_ms() and fw_config_now_ms() give the store's time, "
+                   "or a comment says 'wall clock: ' and why")
+        before = line
+
+
 def layout(paths):
     """clang-format leaves the tree as it is. Releases from 14 to 19 agree on it."""
     if not shutil.which("clang-format"):
@@ -128,6 +145,7 @@ def main():
         if path in MADE:
             continue
         lines_of(path, text)
+        clocks(path, text)
         if path != "HACKING.md":
             vocabulary(path, text, words)
     statics(texts)

@@ -98,7 +98,7 @@ void fw_log(enum fw_log_level level, const char *fmt, ...)
 	if (vsnprintf(text, sizeof(text), fmt, ap) >= (int)sizeof(text))
 		text[fw_utf8_cut(text, sizeof(text) - 1, sizeof(text) - 5)] = '\0';
 	va_end(ap);
-	fw_rfc3339(when, fw_now_ms());
+	fw_rfc3339(when, fw_now_ms()); /* wall clock: a log is of this machine */
 	if (log_state.json) {
 		struct fw_json j;
 

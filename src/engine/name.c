@@ -102,13 +102,14 @@ void fw_worker_name(char *out, size_t size, int index)
 	char host[64] = "localhost", tag[50] = "-";
 	uint64_t space = pid_space();
 	struct process_stat stat;
+	/* wall clock: it tells lives of one pid apart where /proc does not */
+	int64_t now_ms = fw_now_ms();
 
 	(void)gethostname(host, sizeof(host) - 1);
 	if (space && process_stat_read(getpid(), &stat))
 		(void)fw_snprintf(
 			tag, sizeof(tag), "%016llx-%lld", (unsigned long long)space, (long long)stat.start_ticks);
-	(void)fw_snprintf(
-		out, size, "%s/%lld/%d/%lld/%s", host, (long long)getpid(), index, (long long)fw_now_ms(), tag);
+	(void)fw_snprintf(out, size, "%s/%lld/%d/%lld/%s", host, (long long)getpid(), index, (long long)now_ms, tag);
 }
 
 bool fw_worker_is_dead(const char *name)

@@ -82,6 +82,7 @@ static int on_new_session(SSL *ssl, SSL_SESSION *session)
 	i2d_SSL_SESSION(session, &at);
 	fresh.n = (size_t)n;
 	/* lifetime starts now */
+	/* wall clock: OpenSSL counts with it */
 	fresh.until_s = (int64_t)time(NULL) + SSL_SESSION_get_timeout(session);
 	session_slot_clear(p);
 	*p = fresh;
@@ -104,6 +105,7 @@ static void on_handshake_info(const SSL *ssl, int where, int ret)
 	if (!p->name || strcmp(p->name, h->name) != 0)
 		return;
 	at = p->der;
+	/* wall clock: as until_s */
 	session = p->until_s > (int64_t)time(NULL) ? d2i_SSL_SESSION(NULL, &at, (long)p->n) : NULL;
 	if (session)
 		(void)SSL_set_session((SSL *)(uintptr_t)ssl, session);

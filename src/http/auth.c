@@ -241,11 +241,10 @@ static void auth_refresh(struct auth *a)
 	atomic_store(&a->reached, !rc || rc == FW_EAGAIN);
 }
 
-/* A monotonic time from now; ms: whole seconds. */
+/* A monotonic time from now. */
 static void auth_deadline(struct timespec *t, int64_t ms)
 {
-	clock_gettime(CLOCK_MONOTONIC, t);
-	t->tv_sec += (time_t)(ms / 1000);
+	*t = fw_timespec(fw_mono_ms() + ms);
 }
 
 static void *auth_run(void *ctx)
@@ -502,7 +501,7 @@ static enum auth_verdict auth_check_request(struct request *r, unsigned scope)
 	q.network = auth_limiter_network(http_client_address(r));
 	wait_ms = auth_limiter_wait_ms(a->limiter, q.network, now_ms);
 	q.limited = wait_ms > 0;
-	v = auth_check_token(t, &q, fw_now_ms(), &r->pass);
+	v = auth_check_token(t, &q, http_now_ms(r), &r->pass);
 	r->pass.version = r->thread->auth.version;
 	if (v == AUTH_WRONG)
 		auth_count_failure(r, q.network, now_ms);

@@ -42,6 +42,7 @@ uint64_t http_id_random(void)
 {
 	uint64_t n;
 
+	/* wall clock: without the kernel's randomness nothing else is there */
 	return getrandom(&n, sizeof(n), 0) == sizeof(n) && n ? n : (uint64_t)fw_now_ms() << 20;
 }
 

@@ -692,7 +692,7 @@ static void readers_check_tokens(struct stream *s)
 {
 	const struct auth_tokens *t = auth_view_update(s->auth, &s->tokens);
 	struct stream_reader *list = NULL;
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = fw_config_now_ms(s->config);
 
 	pthread_mutex_lock(&s->lock);
 	for (struct stream_reader *d = s->readers; d && t; d = d->next) {

@@ -133,9 +133,16 @@ static void icons_drop_store(struct fw_icons *w, const struct fw_err *err)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static int icon_is_fresh(void *ctx, const struct fw_icon *icon)
+struct icon_look {
+	int64_t now_ms;
+	bool fresh;
+};
+
+static int icon_look(void *ctx, const struct fw_icon *icon)
 {
-	*(bool *)ctx = !fw_icon_is_stale(icon, fw_now_ms());
+	struct icon_look *l = ctx;
+
+	l->fresh = !fw_icon_is_stale(icon, l->now_ms);
 	return 0;
 }
 
@@ -144,13 +151,13 @@ static bool icons_still_wants(struct fw_icons *w, const char *url)
 {
 	const struct fw_str s = fw_str(url);
 	struct fw_err err;
-	bool fresh = false;
+	struct icon_look look = {.now_ms = fw_config_now_ms(w->config)};
 	int rc = w->st ? 0 : fw_config_store(w->config, FW_STORE_CREATE, &w->st, &err);
 
-	rc = rc ? rc : fw_icon_find(w->st, &s, 1, false, icon_is_fresh, &fresh, &err);
+	rc = rc ? rc : fw_icon_find(w->st, &s, 1, false, icon_look, &look, &err);
 	if (rc)
 		icons_drop_store(w, &err);
-	return !rc && !fresh;
+	return !rc && !look.fresh;
 }
 
 /* It may have been our network's fault. */
@@ -162,7 +169,8 @@ static bool icon_is_out_of_reach(enum fw_visit_kind kind)
 static void icon_store(struct fw_icons *w, struct fw_str bytes, enum fw_visit_kind kind)
 {
 	int64_t early_ms = icon_is_out_of_reach(kind) ? FW_ICON_RETRY_MS - FW_ICON_REACH_MS : 0;
-	struct fw_icon icon = {.url = fw_str(w->url), .type = fw_icon_type(bytes), .tried_ms = fw_now_ms() - early_ms};
+	struct fw_icon icon = {
+		.url = fw_str(w->url), .type = fw_icon_type(bytes), .tried_ms = fw_config_now_ms(w->config) - early_ms};
 	struct fw_err err;
 	int rc;
 

@@ -74,19 +74,20 @@ static int again_wake(struct fw_store *st, const struct again *g, struct fw_err 
 	fw_arena_init(&a, 0);
 	rc = fw_order_get(st, g->o->name, &a, &o, err);
 	if (!rc && o.id == g->o->id && !o.broken) {
-		o.woken_ms = fw_now_ms();
+		o.woken_ms = fw_store_now_ms(st);
 		rc = fw_order_put(st, &o, err);
 	}
 	fw_arena_finish(&a);
 	return rc;
 }
 
-static int again_begin(struct again *g, struct fw_arena *a, const struct fw_order *o, struct fw_err *err)
+static int again_begin(
+	struct again *g, struct fw_store *st, struct fw_arena *a, const struct fw_order *o, struct fw_err *err)
 {
 	int rc = again_check(o, err);
 
 	fw_arena_init(a, 0);
-	*g = (struct again){.o = o, .now_ms = fw_now_ms()};
+	*g = (struct again){.o = o, .now_ms = fw_store_now_ms(st)};
 	if (rc)
 		return rc;
 	g->match = fw_arena_calloc(a, STEP, sizeof(*g->match));
@@ -99,7 +100,7 @@ int fw_order_replay(
 	struct fw_entry_query q = {.search = o->query, .since_ms = since_ms, .oldest_first = true, .limit = STEP};
 	struct fw_arena a;
 	struct again g;
-	int rc = again_begin(&g, &a, o, err);
+	int rc = again_begin(&g, st, &a, o, err);
 
 	q.unindexed_n = &r->unindexed_n;
 	do {
@@ -118,7 +119,7 @@ int fw_order_retry(struct fw_store *st, const struct fw_order *o, struct fw_orde
 	struct fw_match_query q = {.order_id = o->id, .dead = true, .limit = STEP};
 	struct fw_arena a;
 	struct again g;
-	int rc = again_begin(&g, &a, o, err);
+	int rc = again_begin(&g, st, &a, o, err);
 
 	do {
 		g.n = 0;

@@ -268,7 +268,7 @@ static bool sender_order_is_due(const struct sender_order *o, int64_t now_ms)
 
 int sender_work(struct fw_sender *s, struct fw_err *err)
 {
-	int64_t now_ms = fw_now_ms(), until_ms = fw_mono_ms() + STEP_MS;
+	int64_t now_ms = fw_config_now_ms(s->config), until_ms = fw_mono_ms() + STEP_MS;
 	int rc = 0;
 
 	if (atomic_load(&s->stopping))
@@ -319,7 +319,7 @@ static int sender_run_tasks(struct fw_sender *s, struct fw_err *err)
 
 static bool sender_has_work(const struct fw_sender *s)
 {
-	int64_t now_ms = fw_now_ms();
+	int64_t now_ms = fw_config_now_ms(s->config);
 
 	if (s->in_flight)
 		return true;

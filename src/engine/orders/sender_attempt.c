@@ -111,7 +111,7 @@ static void attempt_log(const struct sender_attempt *a, const struct delivery_re
 /* Some wait for too long: they become dead letters. */
 static int attempt_end_old(struct fw_sender *s, struct sender_order *o, struct fw_err *err)
 {
-	int64_t before_ms = fw_now_ms() - s->config->delivery_timeout_ms;
+	int64_t before_ms = fw_config_now_ms(s->config) - s->config->delivery_timeout_ms;
 
 	return s->config->delivery_timeout_ms && o->oldest_ms < before_ms ? sender_make_dead(s, o, before_ms, err) : 0;
 }
@@ -128,7 +128,7 @@ static int attempt_store(struct sender_attempt *a, const struct delivery_result 
 		rc = fw_store_match_remove(s->st, o->id, false, d->id, d->id_n, err);
 	if (rc)
 		return rc;
-	delivery_conclude(d, r, a->n, fw_now_ms(), sender_random());
+	delivery_conclude(d, r, a->n, fw_config_now_ms(s->config), sender_random());
 	(void)fw_str_copy(o->delivery->error, sizeof(o->delivery->error), d->error);
 	d->error = d->error.len ? fw_str(o->delivery->error) : FW_STR_NONE;
 	o->due_ms = d->next_ms;
@@ -203,7 +203,7 @@ static struct fw_str webhook_words(struct sender_attempt *a)
 static void webhook_done(struct fw_fetch *f)
 {
 	struct sender_attempt *a = f->ctx;
-	int64_t retry_ms = fw_retry_after_ms(f->h_retry_after, fw_now_ms());
+	int64_t retry_ms = fw_retry_after_ms(f->h_retry_after, fw_config_now_ms(a->s->config));
 	struct delivery_result r = {
 		.accepted = f->http_status / 100 == 2, .ended = f->http_status == 410, .status = f->http_status};
 
@@ -216,8 +216,9 @@ static void webhook_done(struct fw_fetch *f)
 
 static int webhook_start(struct sender_attempt *a, struct fw_err *err)
 {
+	int64_t signed_ms = fw_now_ms(); /* wall clock: the receiver compares it with its own */
 	struct fw_str url, user, pass;
-	int rc = webhook_headers(&a->o, a->message_id, fw_now_ms(), fw_buf_str(&a->body), &a->headers, err);
+	int rc = webhook_headers(&a->o, a->message_id, signed_ms, fw_buf_str(&a->body), &a->headers, err);
 
 	rc = rc ? rc : fw_url_clean(&a->arena, a->o.to, &url, &user, &pass, err);
 	if (rc)

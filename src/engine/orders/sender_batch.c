@@ -31,7 +31,7 @@ struct batch {
 
 int sender_delivery_put(struct fw_sender *s, struct sender_order *o, struct fw_err *err)
 {
-	return fw_order_delivery_put(s->st, &o->delivery->d, fw_now_ms(), err);
+	return fw_order_delivery_put(s->st, &o->delivery->d, fw_config_now_ms(s->config), err);
 }
 
 int sender_delivery_read(struct fw_sender *s, struct sender_order *o, struct fw_err *err)
@@ -75,7 +75,7 @@ static int batch_read_order(struct sender_attempt *a, bool *sends, struct fw_err
 	if (rc)
 		return rc;
 	o->due_ms = delivery_due_ms(&o->delivery->d, a->o.woken_ms);
-	*sends = o->due_ms <= fw_now_ms();
+	*sends = o->due_ms <= fw_config_now_ms(a->s->config);
 	if (*sends && fw_order_check_to(a->o.to, &a->channel, &why)) {
 		a->channel = FW_ORDER_CHANNEL_N; /* of another version or build: the attempt fails */
 		(void)fw_snprintf(a->error, sizeof(a->error), "%s", why.text);
@@ -226,7 +226,7 @@ static int batch_store(struct batch *b, int64_t at_ms, struct fw_err *err)
 int sender_batch_make(struct sender_attempt *a, struct fw_err *err)
 {
 	struct batch *b = calloc(1, sizeof(*b));
-	int64_t at_ms = fw_now_ms();
+	int64_t at_ms = fw_config_now_ms(a->s->config);
 	bool sends;
 	int rc = b ? batch_read_order(a, &sends, err) : fw_no_memory(err);
 

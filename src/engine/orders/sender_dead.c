@@ -65,7 +65,7 @@ int sender_make_dead(struct fw_sender *s, struct sender_order *o, int64_t before
 	int rc = p ? 0 : fw_no_memory(err);
 
 	if (p)
-		*p = (struct old_matches){.before_ms = before_ms, .now_ms = fw_now_ms()};
+		*p = (struct old_matches){.before_ms = before_ms, .now_ms = fw_config_now_ms(s->config)};
 	while (!rc && more) {
 		rc = old_matches_read(s, p, o->id, false, &more, err);
 		rc = rc ? rc : fw_store_match_put(s->st, p->match, p->n, true, err);
@@ -120,7 +120,7 @@ int sender_end_order(struct fw_sender *s, struct sender_order *o, struct fw_err 
 static int dead_letters_prune(struct fw_sender *s, struct sender_order *o, struct fw_err *err)
 {
 	struct old_matches *p = calloc(1, sizeof(*p));
-	int64_t id[PAGE], now_ms = fw_now_ms();
+	int64_t id[PAGE], now_ms = fw_config_now_ms(s->config);
 	bool more = true;
 	int rc = p ? 0 : fw_no_memory(err);
 

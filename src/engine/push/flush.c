@@ -163,7 +163,7 @@ int fw_ingest_begin(struct fw_producer *l, struct fw_commit_wait *wait)
 	}
 	l->draft_n = 0;
 	l->draft_wait = NULL;
-	l->draft_ms = fw_now_ms();
+	l->draft_ms = fw_config_now_ms(l->in->config);
 	if (!wait)
 		return 0;
 	w = fw_byte_ring_draft(&l->ring, sizeof(*w));
@@ -484,7 +484,8 @@ static int dead_letter_put(struct fw_ingest *in, size_t i, const struct fw_err *
 {
 	struct fw_commit_wait *w = in->row[i].wait;
 	struct fw_buf json = FW_BUF_INIT(0);
-	struct fw_dead_letter dead = {.id = in->event[i].id, .reason = fw_str(why->text), .at_ms = fw_now_ms()};
+	struct fw_dead_letter dead = {
+		.id = in->event[i].id, .reason = fw_str(why->text), .at_ms = fw_config_now_ms(in->config)};
 	int rc;
 
 	fw_event_row_write(&in->event[i], &json);
@@ -775,7 +776,7 @@ void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out)
 		.flush_us = atomic_load(&in->flush_us),
 		.flush_cpu_us = atomic_load(&in->flush_cpu_us),
 		.producers = in->producer_n,
-		.oldest_ms = oldest_ms ? FW_MAX(fw_now_ms() - oldest_ms, 0) : 0,
+		.oldest_ms = oldest_ms ? FW_MAX(fw_config_now_ms(in->config) - oldest_ms, 0) : 0,
 		.unavailable = atomic_load(&in->unavailable),
 		.replayed = !in->wal || atomic_load(&in->replayed)};
 	for (size_t i = 0; i < FW_N(out->bucket); i++)

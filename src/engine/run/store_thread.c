@@ -213,7 +213,7 @@ static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 	if (!s->st || s->retry.at_ms > mono_ms ||
 		(s->heartbeat_at_ms && mono_ms - s->heartbeat_at_ms < WORKER_HEARTBEAT_MS))
 		return;
-	rc = fw_store_heartbeat_put(s->st, &b, fw_now_ms(), &err);
+	rc = fw_store_heartbeat_put(s->st, &b, fw_config_now_ms(s->ch->config), &err);
 	if (rc) {
 		store_outage(s, "storing the heartbeat", rc, &err);
 	} else {
@@ -240,7 +240,7 @@ static bool store_thread_index(struct store_thread *s, int64_t mono_ms)
 		(busy && mono_ms - s->index_at_ms < INDEX_BUSY_MS))
 		return false;
 	/* logs its errors; retried later */
-	(void)fw_search_index_step(s->st, fw_now_ms(), &s->index_more);
+	(void)fw_search_index_step(s->st, fw_config_now_ms(s->ch->config), &s->index_more);
 	s->index_at_ms = fw_mono_ms();
 	return s->index_more;
 }
@@ -257,7 +257,7 @@ static void store_thread_prune(struct store_thread *s, int64_t mono_ms)
 		(s->ch->o->once && !s->once_over) || atomic_load(&s->ch->stopping))
 		return;
 	/* the next claim notices a broken store */
-	(void)fw_retention_run(s->st, s->ch->config, fw_now_ms(), &more);
+	(void)fw_retention_run(s->st, s->ch->config, fw_config_now_ms(s->ch->config), &more);
 	s->prune_at_ms = fw_mono_ms() + (more ? PRUNE_MORE_MS : PRUNE_MS);
 }
 
@@ -326,7 +326,7 @@ static void store_thread_claim(struct store_thread *s, int64_t mono_ms)
  */
 static void next_due_publish(struct store_thread *s)
 {
-	int64_t began_ms = fw_mono_ms(), n, wake_ms;
+	int64_t began_ms = fw_mono_ms(), now_ms = fw_config_now_ms(s->ch->config), n, wake_ms;
 	struct owner_counts counts;
 	struct fw_err err;
 
@@ -334,9 +334,13 @@ static void next_due_publish(struct store_thread *s)
 	if (!s->st || s->ch->o->once || s->ch->o->index || counts.open || counts.done || began_ms < s->next_due_at_ms ||
 		s->retry.pause_ms)
 		return;
-	if (fw_store_pending(s->st, fw_now_ms() + FAR_MS, &n, &wake_ms, &err))
+	if (fw_store_pending(s->st, now_ms + FAR_MS, &n, &wake_ms, &err))
 		return; /* the next step fails too, and logs it */
-	atomic_store(&s->ch->o->shared->next_due_ms, n && wake_ms <= fw_now_ms() ? 0 : wake_ms);
+	if (n && wake_ms <= now_ms)
+		wake_ms = 0;
+	else if (wake_ms != FW_NO_DATE)
+		wake_ms += fw_now_ms() - now_ms; /* wall clock: people read it here */
+	atomic_store(&s->ch->o->shared->next_due_ms, wake_ms);
 	s->next_due_at_ms = fw_mono_ms() + FW_MAX(NEXT_DUE_MS, NEXT_DUE_SHARE * (fw_mono_ms() - began_ms));
 }
 
@@ -398,7 +402,7 @@ static void dead_workers_reap(struct store_thread *s)
 {
 	struct dead_workers d = {.run_id = s->ch->o->run_id};
 	/* older leases have expired */
-	int64_t since_ms = fw_now_ms() - s->ch->config->lease_ms - FW_MINUTE_MS;
+	int64_t since_ms = fw_config_now_ms(s->ch->config) - s->ch->config->lease_ms - FW_MINUTE_MS;
 	struct fw_err err = {.text = "out of memory"};
 	int rc = fw_store_heartbeat_list(s->st, since_ms, dead_workers_add, &d, &err);
 
@@ -415,7 +419,7 @@ static void dead_workers_reap(struct store_thread *s)
  */
 static int store_thread_unblock(struct store_thread *s, struct fw_err *err)
 {
-	int64_t now_ms = s->ch->o->due_before_ms ? s->ch->o->due_before_ms : fw_now_ms();
+	int64_t now_ms = s->ch->o->due_before_ms ? s->ch->o->due_before_ms : fw_config_now_ms(s->ch->config);
 	size_t n;
 	int rc = maintenance_unblock(s->st, s->ch->config, now_ms, &n, err);
 
@@ -517,7 +521,7 @@ int store_thread_init(struct store_thread *s, struct channel *ch)
 	s->batch = calloc(max, sizeof(struct visit *));
 	s->claim = calloc(max, sizeof(struct claim *));
 	s->outcome = calloc(max, sizeof(*s->outcome));
-	s->started_ms = fw_now_ms();
+	s->started_ms = fw_config_now_ms(s->ch->config);
 	s->index_more = true; /* the index may be out of date */
 	s->prune_at_ms = s->ch->o->once ? 0 : fw_mono_ms() + PRUNE_MS;
 	if (s->ch->o->once) {

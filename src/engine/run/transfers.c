@@ -89,7 +89,7 @@ static void claim_release(struct worker *w, struct claim *c)
 static void claim_defer(struct worker *w, struct claim *c, int64_t until_ms, const char *why)
 {
 	struct visit *v = visit_alloc(w, c);
-	int64_t spread_ms = FW_MIN((until_ms - fw_now_ms()) / 10, FW_HOUR_MS);
+	int64_t spread_ms = FW_MIN((until_ms - fw_config_now_ms(w->ch.config)) / 10, FW_HOUR_MS);
 
 	v->feed = c->feed;
 	/* spread the feeds */
@@ -197,7 +197,7 @@ static void name_wait_expire(struct worker *w, struct claim *c)
 	static const char WHY[] = "deferred: its name is at its limit at a shared host";
 
 	if (!w->o->once) {
-		claim_defer(w, c, fw_now_ms() + w->ch.config->total_timeout_ms, WHY);
+		claim_defer(w, c, fw_config_now_ms(w->ch.config) + w->ch.config->total_timeout_ms, WHY);
 	} else if (c->feed.due_at_ms < w->o->due_before_ms) {
 		claim_defer(w, c, w->o->due_before_ms, WHY);
 	} else {
@@ -271,7 +271,7 @@ static void visit_start(struct worker *w, struct claim *c)
 	struct fw_err err;
 
 	assert(c->state == CLAIM_FETCHING && w->free_slot_n);
-	visit_prepare(v, fw_now_ms());
+	visit_prepare(v, fw_config_now_ms(w->ch.config));
 	v->queue_us = FW_MAX(fw_mono_us() - c->claimed_mono_ms * 1000, INT64_C(0));
 	v->fetch.done = transfers_on_fetched;
 	v->fetch.send = transfers_on_send;
@@ -320,7 +320,7 @@ static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next
 		*next_ms = INT64_MAX; /* a visit must end first */
 		c = NULL;
 	} else if (c) {
-		*pause_ms = name_cooldown_until(w->cooldowns, c->feed.url, fw_now_ms());
+		*pause_ms = name_cooldown_until(w->cooldowns, c->feed.url, fw_config_now_ms(w->ch.config));
 		if (*pause_ms || !name_take_slot(w, c)) {
 			fw_hosts_remove(t, item);
 			claim_move(c, CLAIM_HELD);
@@ -386,7 +386,7 @@ void transfers_start(struct worker *w)
 static void visit_decide(struct worker *w, struct visit *v)
 {
 	assert(v->claim->state == CLAIM_READING);
-	visit_conclude(v, &w->ch.rules, fw_now_ms(), worker_random(w));
+	visit_conclude(v, &w->ch.rules, fw_config_now_ms(w->ch.config), worker_random(w));
 	v->read_us = fw_mono_us();
 	atomic_store_explicit(&w->o->shared->last_done_us, v->read_us, memory_order_relaxed);
 	v->outcome.visit.queue_us = v->queue_us + v->fetch.visit.queue_us;
@@ -401,7 +401,7 @@ static void visit_begin_read(struct worker *w, struct visit *v)
 		return;
 	}
 	reading_begin(w->o->shared, v);
-	visit_read(v, &w->ch.rules, fw_now_ms());
+	visit_read(v, &w->ch.rules, fw_config_now_ms(w->ch.config));
 	reading_end(w->o->shared, v);
 	visit_decide(w, v);
 }

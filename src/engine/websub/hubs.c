@@ -241,8 +241,8 @@ static int leader_start(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
 	int rc = websub_record_list(h->st, "feed/", load_sub, h, err);
 
 	rc = rc ? rc : websub_record_list(h->st, "cb/", load_callback, h, err);
-	rc = rc ? rc : websub_record_base_put(h->st, fw_buf_str(&h->base), fw_now_ms(), err);
-	if (!rc && until_ms < fw_now_ms() - GAP_MS)
+	rc = rc ? rc : websub_record_base_put(h->st, fw_buf_str(&h->base), fw_config_now_ms(h->config), err);
+	if (!rc && until_ms < fw_config_now_ms(h->config) - GAP_MS)
 		rc = leader_catch_up(h, err);
 	if (rc) {
 		hubs_drop_state(h);
@@ -309,7 +309,7 @@ static int message_process(void *ctx, struct fw_str key, struct fw_str value, st
 	int rc;
 
 	(void)a;
-	if (missed && websub_record_missed_read(value, &m) && fw_now_ms() < m.polled_ms + SUB_GRACE_MS)
+	if (missed && websub_record_missed_read(value, &m) && fw_config_now_ms(h->config) < m.polled_ms + SUB_GRACE_MS)
 		return 0; /* the hub may still deliver it */
 	/* removed first, then processed: a message that arrives meanwhile stays */
 	rc = fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, key, value, err);
@@ -393,7 +393,7 @@ static int scan_slice(struct fw_hubs *h, struct fw_err *err)
 
 static int items_process_due(struct fw_hubs *h, struct fw_err *err)
 {
-	int64_t now_ms = fw_now_ms(), until_ms = fw_mono_ms() + STEP_MS;
+	int64_t now_ms = fw_config_now_ms(h->config), until_ms = fw_mono_ms() + STEP_MS;
 	int rc = 0;
 
 	while (!rc && h->queue.first && fw_mono_ms() < until_ms) {
@@ -416,7 +416,7 @@ static int counts_store(struct fw_hubs *h, struct fw_err *err)
 	int rc = 0;
 
 	while (!rc && websub_counts_take(&c)) {
-		rc = websub_record_counts_add(h->st, &c, fw_now_ms(), err);
+		rc = websub_record_counts_add(h->st, &c, fw_config_now_ms(h->config), err);
 		if (rc)
 			websub_counts_return(&c);
 	}

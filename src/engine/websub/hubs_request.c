@@ -36,7 +36,7 @@ static int sub_view_open(struct fw_hubs *h, int64_t feed_id, struct sub_view *v,
 {
 	int rc;
 
-	*v = (struct sub_view){.now_ms = fw_now_ms()};
+	*v = (struct sub_view){.now_ms = fw_config_now_ms(h->config)};
 	fw_arena_init(&v->a, 0);
 	rc = websub_record_sub_get(h->st, feed_id, &v->a, &v->s, err);
 	v->has_sub = !rc;
@@ -56,7 +56,7 @@ static int sub_view_open(struct fw_hubs *h, int64_t feed_id, struct sub_view *v,
 
 int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms, struct fw_err *err)
 {
-	int64_t now_ms = fw_now_ms(),
+	int64_t now_ms = fw_config_now_ms(h->config),
 		at_ms = now_ms + (int64_t)(hubs_random() % (uint64_t)FW_MAX(spread_ms, (int64_t)1));
 	struct fw_feed due = {.id = f->id, .due_at_ms = at_ms};
 
@@ -200,7 +200,7 @@ int hubs_retire_callback(struct fw_hubs *h, struct fw_str token, struct fw_err *
 		rc = websub_record_callback_remove(h->st, token, err);
 	} else if (!rc) {
 		cb.state = CALLBACK_UNSUBSCRIBING;
-		rc = websub_record_callback_put(h->st, &cb, fw_now_ms(), err);
+		rc = websub_record_callback_put(h->st, &cb, fw_config_now_ms(h->config), err);
 		rc = rc ? rc : unsubscribe_at(h, cb.feed_id, token, 0, err);
 	}
 	fw_arena_finish(&a);
@@ -237,7 +237,9 @@ static int sub_on_verified(struct fw_hubs *h, struct sub_view *v, const struct c
 	/* stored before the old callback is retired: a crash in between is harmless */
 	rc = websub_record_sub_put(h->st, &v->s, v->now_ms, err);
 	/* the old callback accepts deliveries that are on their way */
-	return rc ? rc : unsubscribe_at(h, v->s.feed_id, old, fw_now_ms() + sub_overlap_ms(cb->lease_ms), err);
+	return rc ?
+		rc :
+		unsubscribe_at(h, v->s.feed_id, old, fw_config_now_ms(h->config) + sub_overlap_ms(cb->lease_ms), err);
 }
 
 /* Applies what the hub recorded at a callback since the last time. */
@@ -297,14 +299,15 @@ static void hub_request_done(struct fw_fetch *f)
 	atomic_fetch_add(&websub_meter.requests_n, 1);
 	atomic_fetch_add(&websub_meter.refused_n, *k->why != 0);
 	if (*k->why && !it->token[0])
-		hub_failed(k->hub, fw_now_ms());
+		hub_failed(k->hub, fw_config_now_ms(h->config));
 	if (it->token[0])
-		hub_item_schedule(h, it, fw_now_ms()); /* the hub may have verified before it responded */
+		/* the hub may have verified before it responded */
+		hub_item_schedule(h, it, fw_config_now_ms(h->config));
 	else
 		rc = feed_sync(h, it->feed_id, HUBS_UPDATE, NULL, k, &err);
 	if (rc) {
 		fw_warn("feed %lld: the response of its hub was not recorded: %s", (long long)it->feed_id, err.text);
-		hub_item_schedule(h, it, fw_now_ms() + FW_SECOND_MS);
+		hub_item_schedule(h, it, fw_config_now_ms(h->config) + FW_SECOND_MS);
 	}
 	hub_request_free(k);
 }
@@ -580,7 +583,7 @@ int hubs_missed(struct fw_hubs *h, int64_t feed_id, const struct missed *m, stru
 int hubs_unsubscribe(struct fw_hubs *h, struct hub_item *it, struct fw_err *err)
 {
 	struct fw_buf form = FW_BUF_INIT(0);
-	int64_t now_ms = fw_now_ms(), at_ms = now_ms + SUB_SILENCE_MS;
+	int64_t now_ms = fw_config_now_ms(h->config), at_ms = now_ms + SUB_SILENCE_MS;
 	struct callback cb;
 	struct fw_arena a;
 	struct sub s;
