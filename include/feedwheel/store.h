@@ -391,7 +391,8 @@ struct fw_heartbeat {
 	int64_t pid, started_ms, run_id;
 	uint64_t visits, new_entries, failures;
 	uint32_t in_flight, slots;
-	int64_t at_ms; /* set when reading only */
+	int64_t clock_ahead_ms; /* how far its machine's clock is ahead of the store's */
+	int64_t at_ms;          /* set when reading only */
 };
 
 /* ---- queries --------------------------------------------------------------------------------- */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* status: print the feeds by state, what is due, and the workers. */
 #include "cli/cli.h"
+#include "api/clock_watch.h"
 #include "api/view.h"
+#include "feedwheel/deliver.h"
 #include "base/banned.h"
 
 struct status_offline {
@@ -43,6 +45,9 @@ struct workers {
 	struct fw_json *j;
 	struct cli_table *table;
 	size_t n;
+	/* workers on machines with a wrong clock; one of them */
+	int64_t wrong_n, ahead_ms;
+	char wrong[FW_WORKER_NAME_MAX];
 };
 
 static const struct cli_column STATUS_COLUMN[] = {
@@ -71,6 +76,7 @@ static int worker_json(void *ctx, const struct fw_heartbeat *b)
 	fw_json_int(w->j, "failures", (int64_t)b->failures);
 	fw_json_int(w->j, "in_flight", b->in_flight);
 	fw_json_int(w->j, "slots", b->slots);
+	fw_json_int(w->j, "clock_ahead_ms", b->clock_ahead_ms);
 	fw_json_end(w->j);
 	return 0;
 }
@@ -83,6 +89,10 @@ static int worker_row(void *ctx, const struct fw_heartbeat *b)
 	if (fw_worker_is_dead(b->worker))
 		return 0;
 	w->n++;
+	if (fw_clock_is_wrong(b->clock_ahead_ms) && !w->wrong_n++) {
+		w->ahead_ms = b->clock_ahead_ms;
+		(void)fw_str_copy(w->wrong, sizeof(w->wrong), fw_str(b->worker));
+	}
 	(void)fw_snprintf(in_flight, sizeof(in_flight), "%u/%u", b->in_flight, b->slots);
 	cli_table_cell(w->table, NULL, fw_str(b->worker));
 	cli_table_cell(w->table, NULL, fw_str(cli_ago(w->c, t, b->started_ms)));
@@ -128,6 +138,7 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, const stru
 	fw_json_time(&out.j, "next_due", s->next_due_ms);
 	fw_json_bool(&out.j, "all_paused", x->paused);
 	fw_json_int(&out.j, "workers_offline", x->off.n);
+	fw_json_int(&out.j, "clock_ahead_ms", fw_store_ahead_ms(c->store));
 	fw_json_bool(&out.j, "disk_low", fw_config_check_disk(c->config, &err) != 0);
 	fw_json_array(&out.j, "workers");
 	rc = fw_store_heartbeat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_json, &w, &err);
@@ -139,7 +150,7 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, const stru
 
 static int status_text(struct cli *c, const struct fw_store_stats *s, const struct extra *x, struct fw_buf *store)
 {
-	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
+	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX], clock[FW_CLOCK_TEXT_MAX];
 	const struct {
 		const char *name;
 		int64_t n;
@@ -183,6 +194,9 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, const stru
 			"network  seems to be down for %s since %s: no host responds; these visits do not count as "
 			"failures\n",
 			cli_count(a, x->off.n, "worker", "workers"), cli_stamp(b, x->off.since_ms));
+	if (fw_clock_is_wrong(fw_store_ahead_ms(c->store)))
+		cli_out(c, "clock    this machine's clock is %s, which all times here follow\n",
+			fw_clock_text(clock, fw_store_ahead_ms(c->store)));
 	cli_out_wrap(c, sizeof("store   "));
 	cli_table_init(&table, c, STATUS_COLUMN, FW_N(STATUS_COLUMN));
 	rc = fw_store_heartbeat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_row, &w, &err);
@@ -191,6 +205,11 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, const stru
 	else if (!rc)
 		cli_out(c, "workers  none (to start them, run 'feedwheel run')\n");
 	cli_table_end(&table);
+	if (w.wrong_n)
+		cli_out(c, "\nclock    %s; that of %s is %s\n",
+			cli_count(a, w.wrong_n, "worker on a machine with a wrong clock",
+				"workers on machines with wrong clocks"),
+			w.wrong, fw_clock_text(clock, w.ahead_ms));
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }
 

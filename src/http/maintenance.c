@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "api/clock_watch.h"
 #include "api/retention.h"
 #include "api/meter.h"
 #include "api/view.h"
@@ -28,6 +29,7 @@
 struct maintenance {
 	const struct fw_config *config;
 	struct pool *pool;
+	bool clock_wrong; /* fw_clock_watch() */
 	bool prunes;
 	struct pool_job sample, retention, index;
 	_Atomic bool sampling, pruning, indexing;     /* the job is queued or running */
@@ -63,6 +65,8 @@ static int sample_run(struct pool_job *j, struct fw_store *st, const struct fw_e
 	int64_t in_flight;
 	int rc = st ? fw_store_stats(st, &s, NULL) : err->rc; /* an outage is logged elsewhere */
 
+	if (!rc && m->prunes) /* else a worker does */
+		fw_clock_watch(&m->clock_wrong, fw_store_ahead_ms(st));
 	rc = rc ? rc : fw_in_flight(st, fw_config_now_ms(m->config), &in_flight, NULL);
 	/* only this job changes the last samples */
 	rc = rc ? rc : order_samples_read(st, m->orders, &orders, NULL);

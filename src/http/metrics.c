@@ -5,6 +5,7 @@
  */
 #include "api/sender.h"
 #include "base/json.h"
+#include "base/offset_clock.h"
 #include "http/http.h"
 #include "http/prom.h"
 #include "base/banned.h"
@@ -163,6 +164,8 @@ enum MHD_Result http_metrics(struct request *r)
 	http_websub_metrics(&b, h);
 	metric(&b, "orders_leads", "gauge", "1: this process delivers the matches of orders.",
 		h->sender && fw_sender_leads(h->sender));
+	metric(&b, "clock_ahead_seconds", "gauge", "How far this machine's clock is ahead of the store's.",
+		(double)fw_offset_clock_ahead_ms(h->config->store_clock) / 1000);
 	http_engine_metrics(&b, h->meter);
 	http_store_metrics(&b, h);
 	return http_send(r, MHD_HTTP_OK, "text/plain; version=0.0.4", &b);

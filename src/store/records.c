@@ -20,6 +20,7 @@
 #define WORKER FW_STR(OWN "worker")
 #define CONTROL_KEPT_MS (7 * FW_DAY_MS)
 #define WORKER_KEPT_MS FW_DAY_MS
+#define HEARTBEAT_N 8 /* numbers in a heartbeat of 0.1.0; later ones follow */
 
 /* ---- records --------------------------------------------------------------------------------- */
 
@@ -253,9 +254,9 @@ int fw_store_heartbeat_put(struct fw_store *st, const struct fw_heartbeat *b, in
 
 	if (!r.key.len || r.key.len > FW_RECORD_KEY_MAX)
 		return store_invalid(to, "heartbeat_put: invalid worker name: 1 to 255 bytes", err);
-	fw_buf_addf(&text, "%lld %lld %lld %lld %lld %lld %lld %lld", (long long)b->pid, (long long)b->started_ms,
+	fw_buf_addf(&text, "%lld %lld %lld %lld %lld %lld %lld %lld %lld", (long long)b->pid, (long long)b->started_ms,
 		(long long)b->run_id, (long long)b->visits, (long long)b->new_entries, (long long)b->failures,
-		(long long)b->in_flight, (long long)b->slots);
+		(long long)b->in_flight, (long long)b->slots, (long long)b->clock_ahead_ms);
 	r.value = fw_buf_str(&text);
 	rc = text.rc ? fw_no_memory(err) : to->driver->record_put(to, &r, false, false, &was, STORE_ERR(err));
 	fw_buf_finish(&text);
@@ -271,14 +272,14 @@ struct heartbeats {
 static int heartbeat_row(void *ctx, const struct fw_record *r)
 {
 	const struct heartbeats *b = ctx;
-	int64_t v[8] = {0};
+	int64_t v[9] = {0};
 	struct fw_str rest = r->value;
 	char name[FW_RECORD_KEY_MAX + 1];
 	struct fw_heartbeat heartbeat;
 
 	if (r->at_ms < b->since_ms || !fw_str_copy(name, sizeof(name), r->key))
 		return 0;
-	for (size_t i = 0; i < FW_N(v); i++) {
+	for (size_t i = 0; i < FW_N(v) && (i < HEARTBEAT_N || rest.p); i++) {
 		if (!fw_str_int(fw_str_split(rest, ' ', &rest), &v[i]))
 			return 0;
 	}
@@ -291,6 +292,7 @@ static int heartbeat_row(void *ctx, const struct fw_record *r)
 		.failures = (uint64_t)v[5],
 		.in_flight = (uint32_t)v[6],
 		.slots = (uint32_t)v[7],
+		.clock_ahead_ms = v[8],
 		.at_ms = r->at_ms};
 	return b->cb(b->ctx, &heartbeat);
 }

@@ -45,11 +45,12 @@ def kill_group(p):
 class HttpServer:
     """A `serve` (or `run`) with a store."""
 
-    def __init__(self, base, *arguments, store=None, conf="", command="serve", inside=()):
+    def __init__(self, base, *arguments, store=None, conf="", command="serve", inside=(), environment=()):
         os.makedirs(base, exist_ok=True)
         self.token = None # for request()
         self.port = free_port()
         self.feedwheel = Feedwheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store, inside=inside)
+        self.feedwheel.environment.update(environment)
         self.arguments = (command, *arguments)
         self.start()
 

@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "engine/ops/sandbox.h"
 #include "engine/settings.h"
+#include "api/clock_watch.h"
 #include "api/order.h"
 #include "api/quota.h"
 #include "api/token.h"
@@ -33,7 +34,6 @@
 #define ORDER_FAILING_MS FW_HOUR_MS
 #define YEAR_MS (366 * FW_DAY_MS)
 #define FAR_MS (100 * YEAR_MS)
-#define SKEW_MS (2 * FW_SECOND_MS)
 /* 2026-01-01: a correct clock shows no earlier time */
 #define RELEASED_MS (INT64_C(1767225600) * 1000)
 
@@ -132,7 +132,7 @@ static void doctor_store_inspected(void *ctx, const char *name, int level, const
 static int doctor_store_clock(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
 	int64_t best_us = INT64_MAX, skew_ms = 0;
-	char text[FW_RFC3339_MAX];
+	char text[FW_CLOCK_TEXT_MAX];
 	int rc = 0;
 
 	for (int i = 0; i < CLOCK_TRIES && !rc; i++) {
@@ -148,11 +148,11 @@ static int doctor_store_clock(struct doctor_run *d, struct fw_store *st, struct 
 	}
 	if (rc)
 		return rc;
-	if (skew_ms > SKEW_MS || skew_ms < -SKEW_MS)
+	if (fw_clock_is_wrong(skew_ms))
 		doctor_report(d, "store clock", FW_DOCTOR_NOTE,
 			"run a time service on both machines (systemd-timesyncd, chrony)",
-			"%s %s this machine's: the schedule follows the store's clock, but log and TLS follow ours",
-			fw_duration_text(text, skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "behind" : "ahead of");
+			"this machine's is %s, which all times follow; only log, TLS and Date headers are wrong",
+			fw_clock_text(text, -skew_ms));
 	else if (fw_store_is_remote(d->c->store))
 		doctor_report(d, "store clock", FW_DOCTOR_FINE, "", "%lld ms from ours; responds in %.2f ms",
 			(long long)skew_ms, (double)best_us / 1000);

@@ -21,9 +21,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/offset_clock.h"
 #include "base/str.h"
 #include "engine/settings.h"
 #include "engine/run/store_thread.h"
+#include "api/clock_watch.h"
 #include "api/retention.h"
 
 #define WORKER_HEARTBEAT_MS (5 * FW_SECOND_MS)
@@ -206,7 +208,8 @@ static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 		.new_entries = s->new_entries_n,
 		.failures = s->failures,
 		.in_flight = (uint32_t)atomic_load(&s->ch->o->meter->in_flight),
-		.slots = s->ch->slots};
+		.slots = s->ch->slots,
+		.clock_ahead_ms = fw_offset_clock_ahead_ms(s->ch->config->store_clock)};
 	struct fw_err err;
 	int rc;
 
@@ -218,6 +221,8 @@ static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 		store_outage(s, "storing the heartbeat", rc, &err);
 	} else {
 		s->heartbeat_at_ms = mono_ms;
+		if (!s->ch->o->index) /* one worker says it for its machine */
+			fw_clock_watch(&s->clock_wrong, b.clock_ahead_ms);
 		/* other workers may have stored entries that the index lacks */
 		s->index_more = true;
 		store_outage_over(s);

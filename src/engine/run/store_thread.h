@@ -26,6 +26,7 @@ struct store_thread {
 	bool changed;           /* the store reported changes for the owner */
 	int64_t newest_id;      /* id of the newest control message when this worker started */
 	int64_t control_at_ms, heartbeat_at_ms, started_ms;
+	bool clock_wrong;        /* fw_clock_watch() */
 	struct retry retry;      /* backoff during an outage */
 	int64_t outage_since_ms; /* monotonic; 0: no outage */
 	/* monotonic; when the loop handed over its last visit; 0: not yet */

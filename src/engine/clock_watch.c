@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: ISC */
+#include "api/clock_watch.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/banned.h"
+
+#define WRONG_MS (5 * FW_SECOND_MS)
+
+bool fw_clock_is_wrong(int64_t ahead_ms)
+{
+	return ahead_ms > WRONG_MS || ahead_ms < -WRONG_MS;
+}
+
+char *fw_clock_text(char dst[FW_CLOCK_TEXT_MAX], int64_t ahead_ms)
+{
+	char text[FW_RFC3339_MAX];
+
+	fw_duration_text(text, ahead_ms < 0 ? -ahead_ms : ahead_ms);
+	(void)fw_snprintf(dst, FW_CLOCK_TEXT_MAX, "%s %s the store's", text, ahead_ms < 0 ? "behind" : "ahead of");
+	return dst;
+}
+
+void fw_clock_watch(bool *wrong, int64_t ahead_ms)
+{
+	char text[FW_CLOCK_TEXT_MAX];
+
+	if (fw_clock_is_wrong(ahead_ms) == *wrong)
+		return;
+	*wrong = !*wrong;
+	if (*wrong)
+		fw_warn("this machine's clock is %s, which all times follow; only log, TLS and Date headers are "
+			"wrong (run a time service, such as systemd-timesyncd)",
+			fw_clock_text(text, ahead_ms));
+	else
+		fw_info("this machine's clock agrees with the store's again");
+}
