@@ -27,11 +27,12 @@
 struct auth {
 	const struct fw_config *config;
 	enum fw_tokenless closed; /* the setting by which all requests need a token; FW_TOKENLESS_OPEN: none */
-	struct fw_store *st;      /* the auth thread's; NULL: not open */
+	struct store_link link;   /* the auth thread's, as the next */
+	struct fw_store *st;      /* the link's; NULL: not open */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
-	bool read_once, closing, away;
+	bool read_once, closing;
 	struct auth_tokens *current; /* the newest snapshot, under the lock; NULL: not read yet */
 	_Atomic uint64_t version;    /* its number */
 	struct auth_limiter *limiter;
@@ -168,21 +169,21 @@ static void auth_uses_copy(const struct auth_tokens *was, struct auth_tokens *t)
 }
 
 /* Write the times of use to the store. */
-static void auth_uses_store(struct auth *a)
+static int auth_uses_store(struct auth *a, struct fw_err *err)
 {
-	for (size_t i = 0; a->st && a->current && i < a->current->n; i++) {
+	int rc = 0;
+
+	for (size_t i = 0; a->current && i < a->current->n && !rc; i++) {
 		struct auth_token *t = &a->current->at[i];
 		int64_t used_ms = atomic_load(&t->used_ms);
-		struct fw_err err;
 
 		if (used_ms == t->stored_used_ms)
 			continue;
-		if (fw_token_note_use(a->st, fw_str(t->name), used_ms, &err)) {
-			fw_debug("storing the last use of a token: %s", err.text);
-			return; /* it is tried again after the next read */
-		}
-		t->stored_used_ms = used_ms;
+		rc = fw_token_note_use(a->st, fw_str(t->name), used_ms, err);
+		if (!rc) /* else it is tried again after the next read */
+			t->stored_used_ms = used_ms;
 	}
+	return rc;
 }
 
 /* Publish a snapshot if it differs. Takes t over. */
@@ -221,23 +222,19 @@ static void auth_refresh(struct auth *a)
 {
 	struct auth_tokens *t = NULL;
 	struct fw_err err = {0};
-	int rc = a->st ? 0 : fw_config_store(a->config, FW_STORE_CREATE, &a->st, &err);
+	int rc;
 
-	rc = rc ? rc : auth_tokens_read(a, &t, &err);
-	if (rc && rc != FW_EAGAIN) {
-		fw_store_close(a->st);
-		a->st = NULL;
-	}
+	a->link.waits = a->current ? "the known ones stay valid" : "only pushes from this machine are accepted";
+	a->st = store_link_get(&a->link, &err);
+	rc = a->st ? auth_tokens_read(a, &t, &err) : err.rc;
 	if (t) {
 		auth_tokens_publish(a, t);
 		auth_tokenless_log(a);
 	}
-	if (rc && !a->away)
-		fw_warn("access tokens cannot be read: %s; %s", err.text,
-			a->current ? "the known ones stay valid" : "only pushes from this machine are accepted");
-	else if (!rc && a->away)
-		fw_info("access tokens can be read again");
-	a->away = rc != 0;
+	rc = rc ? rc : auth_uses_store(a, &err);
+	if (a->st)
+		/* what was not foreseen: open the store again */
+		(void)store_link_after(&a->link, !rc || store_error_is_transient(rc) ? rc : FW_EIO, &err);
 	atomic_store(&a->reached, !rc || rc == FW_EAGAIN);
 }
 
@@ -251,13 +248,12 @@ static void *auth_run(void *ctx)
 {
 	struct auth *a = ctx;
 	struct timespec until;
+	struct fw_err err;
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->closing) {
 		pthread_mutex_unlock(&a->lock);
 		auth_refresh(a);
-		if (!a->away)
-			auth_uses_store(a);
 		auth_deadline(&until, AUTH_READ_MS);
 		pthread_mutex_lock(&a->lock);
 		a->read_once = true;
@@ -266,9 +262,9 @@ static void *auth_run(void *ctx)
 			;
 	}
 	pthread_mutex_unlock(&a->lock);
-	if (!a->away)
-		auth_uses_store(a);
-	fw_store_close(a->st);
+	if (store_link_get(&a->link, &err) && !store_link_is_down(&a->link) && auth_uses_store(a, &err))
+		fw_debug("the last uses of tokens are not stored: %s", err.text);
+	store_link_close(&a->link);
 	return NULL;
 }
 
@@ -291,6 +287,7 @@ int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 	if (!a)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	a->config = c;
+	a->link = (struct store_link){.config = c, .who = "access tokens"};
 	a->closed = fw_tokenless(c, false);
 	atomic_init(&a->warned_ms, INT64_MIN);
 	a->logged = -1;

@@ -27,6 +27,7 @@
 #include "base/str.h"
 #include "feedwheel/ingest.h"
 #include "api/icon.h"
+#include "api/store_link.h"
 #include "api/websub.h"
 #include "http/accept.h"
 #include "http/auth.h"
@@ -245,7 +246,8 @@ struct request {
 	/* the blocking thread pool */
 	struct pool_job job;
 	struct fw_store *store;        /* while the route runs, else NULL */
-	bool store_broken;             /* the route found the store unavailable */
+	int store_rc;                  /* what the store returned, if the route failed for it; with store_err */
+	struct fw_err *store_err;      /* while the route runs, else NULL */
 	struct MHD_Response *response; /* made by the pool, not queued yet */
 	unsigned response_status;
 	bool retry;                /* the route asks to run once more, POOL_RETRY_MS later */
@@ -292,6 +294,8 @@ enum MHD_Result http_options(struct request *r);
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je);
 /* An error of the store: 404, 400, 500 or 503. */
 enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err);
+/* A request of the pool failed for the store's sake: the pool's link decides what that means. */
+void http_store_note(struct request *r, int rc, const struct fw_err *err);
 enum MHD_Result http_canned(struct request *r, int which);
 /*
  * An error: RFC 9457 (problem details); on their paths Twirp's form or Miniflux'. code: a short

@@ -57,19 +57,19 @@ static void maintenance_queue(struct maintenance *m, struct pool_job *j, _Atomic
 		atomic_store(busy, false);
 }
 
-static int sample_run(struct pool_job *j, struct fw_store *st, const struct fw_err *err)
+static int sample_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 {
 	struct maintenance *m = MAINTENANCE_OF(j, sample);
 	struct fw_store_stats s;
 	struct order_samples *orders = NULL, *was;
 	int64_t in_flight;
-	int rc = st ? fw_store_stats(st, &s, NULL) : err->rc; /* an outage is logged elsewhere */
+	int rc = st ? fw_store_stats(st, &s, err) : err->rc;
 
 	if (!rc && m->prunes) /* else a worker does */
 		fw_clock_watch(&m->clock_wrong, fw_store_ahead_ms(st));
-	rc = rc ? rc : fw_in_flight(st, fw_config_now_ms(m->config), &in_flight, NULL);
+	rc = rc ? rc : fw_in_flight(st, fw_config_now_ms(m->config), &in_flight, err);
 	/* only this job changes the last samples */
-	rc = rc ? rc : order_samples_read(st, m->orders, &orders, NULL);
+	rc = rc ? rc : order_samples_read(st, m->orders, &orders, err);
 	if (!rc) {
 		pthread_mutex_lock(&m->lock);
 		was = m->orders;
@@ -80,7 +80,7 @@ static int sample_run(struct pool_job *j, struct fw_store *st, const struct fw_e
 		pthread_mutex_unlock(&m->lock);
 		free(was);
 	}
-	return rc == FW_EIO ? rc : 0;
+	return rc;
 }
 
 static void sample_done(struct pool_job *j)
@@ -113,14 +113,14 @@ void http_order_metrics(struct fw_buf *b, struct http *h)
 	pthread_mutex_unlock(&m->lock);
 }
 
-static int retention_run(struct pool_job *j, struct fw_store *st, const struct fw_err *err)
+static int retention_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 {
 	struct maintenance *m = MAINTENANCE_OF(j, retention);
 	bool more = false;
 	int rc = st ? fw_retention_run_pushed(st, m->config, fw_config_now_ms(m->config), &more) : err->rc;
 
 	atomic_store(&m->retention_at_ms, fw_mono_ms() + (more ? RETENTION_MORE_MS : RETENTION_MS));
-	return rc == FW_EIO ? rc : 0;
+	return rc && st ? fw_err_set(err, rc, "retention failed") : rc;
 }
 
 static void retention_done(struct pool_job *j)
@@ -128,17 +128,17 @@ static void retention_done(struct pool_job *j)
 	atomic_store(&MAINTENANCE_OF(j, retention)->pruning, false);
 }
 
-/* One step; FW_EAGAIN while there is more to index. */
-static int index_run(struct pool_job *j, struct fw_store *st, const struct fw_err *no_store)
+/* One step; POOL_LATER while there is more to index. */
+static int index_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 {
 	struct maintenance *m = MAINTENANCE_OF(j, index);
 	bool more = false;
-	int rc = st ? fw_search_index_step(st, fw_config_now_ms(m->config), &more) : no_store->rc;
+	int rc = st ? fw_search_index_step(st, fw_config_now_ms(m->config), &more) : err->rc;
 
 	if (!rc && more)
-		return FW_EAGAIN;
+		return POOL_LATER;
 	atomic_store(&m->index_at_ms, fw_mono_ms() + INDEX_MS);
-	return rc == FW_EIO ? rc : 0;
+	return rc && st ? fw_err_set(err, rc, "the search index was not updated") : rc;
 }
 
 static void index_done(struct pool_job *j)

@@ -4,6 +4,7 @@
  * (/metrics).
  */
 #include "api/sender.h"
+#include "api/store_link.h"
 #include "base/json.h"
 #include "base/offset_clock.h"
 #include "http/http.h"
@@ -166,6 +167,8 @@ enum MHD_Result http_metrics(struct request *r)
 		h->sender && fw_sender_leads(h->sender));
 	metric(&b, "clock_ahead_seconds", "gauge", "How far this machine's clock is ahead of the store's.",
 		(double)fw_offset_clock_ahead_ms(h->config->store_clock) / 1000);
+	metric(&b, "store_links_down", "gauge", "Connections of this process to the store that are lost, and wait.",
+		(double)store_links_down_n());
 	http_engine_metrics(&b, h->meter);
 	http_store_metrics(&b, h);
 	return http_send(r, MHD_HTTP_OK, "text/plain; version=0.0.4", &b);

@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "api/store_link.h"
 #include "http/http.h"
 #include "base/banned.h"
-
-#define REOPEN_MS FW_SECOND_MS
 
 struct pool {
 	const struct fw_config *config;
@@ -25,24 +24,8 @@ struct pool {
 /* one thread of the pool */
 struct pool_thread {
 	struct pool *pool;
-	struct fw_store *st;
-	struct fw_err err; /* why st is NULL */
-	int64_t reopen_ms; /* monotonic: when to try to open the store again */
+	struct store_link link;
 };
-
-static void pool_thread_open(struct pool_thread *t)
-{
-	if (t->st || fw_mono_ms() < t->reopen_ms)
-		return;
-	if (fw_config_store(t->pool->config, FW_STORE_CREATE, &t->st, &t->err))
-		t->reopen_ms = fw_mono_ms() + REOPEN_MS;
-}
-
-static void pool_thread_close(struct pool_thread *t)
-{
-	fw_store_close(t->st);
-	t->st = NULL;
-}
 
 static void job_append(struct pool_job ***end, struct pool_job *j)
 {
@@ -73,17 +56,26 @@ static void pool_take_delayed(struct pool *pool)
 	}
 }
 
-/* Locked; unlocks while it waits until there may be a job. */
-static void pool_wait(struct pool *pool)
+/* Locked; unlocks while it waits until there may be a job, or until a lost store is to be tried. */
+static void pool_wait(struct pool_thread *t)
 {
+	bool is_down = store_link_is_down(&t->link);
+	struct pool *pool = t->pool;
+	int64_t at_ms = is_down ? fw_mono_ms() + store_link_wait_ms(&t->link) : INT64_MAX;
 	struct timespec until;
 
-	if (!pool->delayed) {
+	if (pool->delayed)
+		at_ms = FW_MIN(at_ms, pool->delayed->at_ms);
+	if (at_ms == INT64_MAX) {
 		pthread_cond_wait(&pool->more, &pool->lock);
 		return;
 	}
-	until = fw_timespec(pool->delayed->at_ms);
-	(void)pthread_cond_timedwait(&pool->more, &pool->lock, &until);
+	until = fw_timespec(at_ms);
+	if (!pthread_cond_timedwait(&pool->more, &pool->lock, &until) || !is_down)
+		return;
+	pthread_mutex_unlock(&pool->lock);
+	store_link_revive(&t->link);
+	pthread_mutex_lock(&pool->lock);
 }
 
 static void job_finish(struct pool *pool, struct pool_job *j)
@@ -94,25 +86,33 @@ static void job_finish(struct pool *pool, struct pool_job *j)
 
 static void job_refuse(struct pool *pool, struct pool_job *j)
 {
-	static const struct fw_err STOPPING = {.rc = FW_EGONE, .text = "the server is stopping"};
+	struct fw_err stopping = {.rc = FW_EGONE, .text = "the server is stopping"};
 
-	(void)j->run(j, NULL, &STOPPING);
+	(void)j->run(j, NULL, &stopping);
 	job_finish(pool, j);
+}
+
+/* *failed: the store was closed for its error. */
+static int job_run_once(struct pool_thread *t, struct pool_job *j, bool *failed)
+{
+	struct fw_err err = {0};
+	struct fw_store *st = store_link_get(&t->link, &err);
+	int rc = j->run(j, st, &err);
+
+	if (st)
+		(void)store_link_after(&t->link, FW_MIN(rc, 0), &err);
+	*failed = st && !t->link.st;
+	return rc;
 }
 
 static void job_run(struct pool_thread *t, struct pool_job *j)
 {
-	int rc;
+	bool failed;
+	int rc = job_run_once(t, j, &failed);
 
-	pool_thread_open(t);
-	rc = j->run(j, t->st, &t->err);
-	if (rc == FW_EIO && t->st) {
-		pool_thread_close(t);
-		pool_thread_open(t);
-		if (j->repeat)
-			rc = j->run(j, t->st, &t->err);
-	}
-	if (rc == FW_EAGAIN)
+	if (failed && j->repeat)
+		rc = job_run_once(t, j, &failed);
+	if (rc == POOL_LATER)
 		pool_delay(t->pool, j);
 	else
 		job_finish(t->pool, j);
@@ -120,8 +120,9 @@ static void job_run(struct pool_thread *t, struct pool_job *j)
 
 static void *pool_thread_run(void *ctx)
 {
-	struct pool_thread t = {.pool = ctx};
-	struct pool *pool = t.pool;
+	struct pool *pool = ctx;
+	struct pool_thread t = {
+		.pool = pool, .link = {.config = pool->config, .who = "requests", .waits = "they are answered 503"}};
 	struct pool_job *j;
 
 	pthread_mutex_lock(&pool->lock);
@@ -129,7 +130,7 @@ static void *pool_thread_run(void *ctx)
 		bool closing;
 
 		for (pool_take_delayed(pool); !pool->first && !pool->closing; pool_take_delayed(pool))
-			pool_wait(pool);
+			pool_wait(&t);
 		j = pool->first;
 		if (!j)
 			break;
@@ -147,7 +148,7 @@ static void *pool_thread_run(void *ctx)
 		pthread_mutex_lock(&pool->lock);
 	}
 	pthread_mutex_unlock(&pool->lock);
-	pool_thread_close(&t);
+	store_link_close(&t.link);
 	return NULL;
 }
 
@@ -233,14 +234,16 @@ static struct request *job_request(struct pool_job *j)
 	return (struct request *)((char *)j - offsetof(struct request, job));
 }
 
-static int job_request_run(struct pool_job *j, struct fw_store *st, const struct fw_err *err)
+static int job_request_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 {
 	struct request *r = job_request(j);
 
 	if (r->response) /* of the run before, in which the store failed */
 		MHD_destroy_response(r->response);
 	r->response = NULL;
-	r->retry = r->store_broken = false;
+	r->retry = false;
+	r->store_rc = 0;
+	r->store_err = err;
 	r->store = st;
 	if (st)
 		(void)r->route->run(r); /* if it fails, r->response stays NULL and the connection is closed */
@@ -249,7 +252,8 @@ static int job_request_run(struct pool_job *j, struct fw_store *st, const struct
 	else
 		(void)http_store_failed(r, FW_EIO, err);
 	r->store = NULL;
-	return r->store_broken ? FW_EIO : r->retry ? FW_EAGAIN : 0;
+	r->store_err = NULL;
+	return r->store_rc ? r->store_rc : r->retry ? POOL_LATER : 0;
 }
 
 static void job_request_done(struct pool_job *j)

@@ -4,8 +4,8 @@
  * with its own connection to the store, for work that would block the server threads.
  *
  * Backpressure: at most POOL_JOBS_MAX jobs are queued or running. A job needs a slot first; without
- * one a request is refused with 503. Jobs start in the order of the queue. After an error of the
- * store a thread opens it again, at most once a second.
+ * one a request is refused with 503. Jobs start in the order of the queue. A thread keeps a link to
+ * the store (api/store_link.h).
  */
 #ifndef FW_HTTP_POOL_H
 #define FW_HTTP_POOL_H
@@ -14,19 +14,21 @@
 
 #define POOL_JOBS_MAX 512 /* queued or running */
 #define POOL_RETRY_MS 100
+#define POOL_LATER 1
 
 struct pool;
 
 /* the caller's, until done is called */
 struct pool_job {
 	/*
-	 * Called by a pool thread. st NULL: the store is unavailable or the pool is closing, see
-	 * err. Returns
+	 * Called by a pool thread. st NULL: the store is unavailable or the pool is closing
+	 * (FW_EGONE), see err. Returns
 	 *  - 0: finished;
-	 *  - FW_EIO: the store failed. It is opened again, and a job with repeat runs once more;
-	 *  - FW_EAGAIN: the job keeps its slot and runs again after POOL_RETRY_MS.
+	 *  - POOL_LATER: the job keeps its slot and runs again after POOL_RETRY_MS;
+	 *  - FW_E*, and *err: finished, and this is what the store returned. If it is opened again
+	 *    for that, a job with repeat runs once more.
 	 */
-	int (*run)(struct pool_job *j, struct fw_store *st, const struct fw_err *err);
+	int (*run)(struct pool_job *j, struct fw_store *st, struct fw_err *err);
 	void (*done)(struct pool_job *j); /* called once, after the last run; may free j */
 	bool repeat;
 	int64_t at_ms; /* private: when to run again, monotonic */

@@ -345,6 +345,13 @@ static const char *store_error_text(const char *text)
 	return words ? words + 2 : text;
 }
 
+void http_store_note(struct request *r, int rc, const struct fw_err *err)
+{
+	r->store_rc = rc;
+	if (r->store_err && r->store_err != err)
+		*r->store_err = *err;
+}
+
 enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err)
 {
 	if (rc == FW_ENOTFOUND)
@@ -352,7 +359,7 @@ enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err
 	if (rc == FW_EINVAL)
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", store_error_text(err->text));
 	fw_warn("%s %s: %s", r->route->method, r->route->path, err->text);
-	r->store_broken = rc == FW_EIO;
+	http_store_note(r, rc, err);
 	if (rc == FW_ENOMEM)
 		return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "no_memory", "out of memory");
 	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_unavailable",

@@ -120,11 +120,11 @@ struct stream {
 	struct stream_reader *queue, **queue_end; /* readers that wait for their turn to use the pool */
 	size_t catchup_n;                         /* readers that use the pool */
 	/* only for the watcher */
-	struct fw_store *st;
+	struct store_link link;
+	struct fw_store *st; /* the link's, during a step */
 	struct auth_view tokens;
 	struct stream_event *fresh[ROWS];
 	size_t fresh_n, fresh_bytes;
-	bool warned;
 };
 
 /* ---- the window: with the lock --------------------------------------------------------------- */
@@ -319,18 +319,15 @@ static int catchup_log(struct stream_reader *d, struct fw_store *st, struct fw_e
  * In the pool: read a reader's events up to the start of the window. No event can be added in that
  * range any more.
  */
-static int catchup_run(struct pool_job *j, struct fw_store *st, const struct fw_err *why)
+static int catchup_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 {
 	struct stream_reader *d = (struct stream_reader *)((char *)j - offsetof(struct stream_reader, job));
-	struct fw_err err = *why;
 	int rc = FW_EIO;
 
 	if (st)
-		rc = reader_reads_log(d) ? catchup_log(d, st, &err) : catchup_entries(d, st, &err);
-	if (rc < 0 && why->rc != FW_EGONE)
-		fw_warn("stream: %s", err.text);
+		rc = reader_reads_log(d) ? catchup_log(d, st, err) : catchup_entries(d, st, err);
 	d->catchup_failed = rc < 0;
-	return rc < 0 ? rc : 0;
+	return rc == FW_EAGAIN ? POOL_LATER : FW_MIN(rc, 0);
 }
 
 /* With the lock. */
@@ -718,6 +715,8 @@ static bool wait_for_readers(struct stream *s)
 	pthread_mutex_lock(&s->lock);
 	if (!s->reader_n)
 		s->ready = false; /* entries stored from now on are not seen: stream_find_head() has to run again */
+	if (!s->reader_n && store_link_is_down(&s->link))
+		store_link_close(&s->link); /* nobody waits for its end */
 	while (!s->reader_n && !s->closing)
 		pthread_cond_wait(&s->some, &s->lock);
 	go = !s->closing;
@@ -728,9 +727,9 @@ static bool wait_for_readers(struct stream *s)
 static int stream_watch(struct stream *s, struct fw_err *err)
 {
 	bool changed;
-	int rc = s->st ? 0 : fw_config_store(s->config, FW_STORE_CREATE, &s->st, err);
+	int rc = 0;
 
-	if (!rc && !s->ready) /* only this thread sets it */
+	if (!s->ready) /* only this thread sets it */
 		rc = stream_find_head(s, err);
 	if (!rc)
 		rc = stream_read_new(s, err);
@@ -747,20 +746,21 @@ static void *stream_run(void *ctx)
 	while (wait_for_readers(s)) {
 		struct fw_err err = {0};
 
+		int rc = FW_EIO;
+
 		readers_check_tokens(s);
-		if (stream_watch(s, &err) == 0) {
-			s->warned = false;
-			continue;
+		s->st = store_link_get(&s->link, &err);
+		if (s->st) {
+			rc = stream_watch(s, &err);
+			/* what was not foreseen: open the store again */
+			(void)store_link_after(&s->link, !rc || store_error_is_transient(rc) ? rc : FW_EIO, &err);
+		} else {
+			readers_heartbeat(s);
 		}
-		if (!s->warned)
-			fw_warn("stream: %s; readers wait", err.text);
-		s->warned = true;
-		fw_store_close(s->st);
-		s->st = NULL;
-		(void)poll(&p, 1, (int)TICK_MS);
+		if (rc)
+			(void)poll(&p, 1, (int)FW_MIN(TICK_MS, store_link_wait_ms(&s->link)));
 	}
-	fw_store_close(s->st);
-	s->st = NULL;
+	store_link_close(&s->link);
 	auth_view_finish(&s->tokens);
 	return NULL;
 }
@@ -777,6 +777,7 @@ int stream_open(const struct fw_config *c, struct pool *pool, struct auth *auth,
 	if (!s)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	s->config = c;
+	s->link = (struct store_link){.config = c, .who = "stream", .waits = "readers wait"};
 	s->pool = pool;
 	s->auth = auth;
 	s->suspended_n = suspended_n;

@@ -143,7 +143,7 @@ enum MHD_Result web_store_failed(struct web *w, int rc)
 		return web_fail(
 			w, rc == FW_ENOTFOUND ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, "%s", web_error_text(w));
 	fw_warn("%s %s: %s", w->r->route->method, w->r->route->path, w->err.text);
-	w->r->store_broken = rc == FW_EIO;
+	http_store_note(w->r, rc, &w->err);
 	return web_fail(w, MHD_HTTP_SERVICE_UNAVAILABLE, "The store is unavailable. Try again in a moment.");
 }
 

@@ -232,7 +232,7 @@ def store_disk_full(base):
         server_limit(d, 4096)
         wait_for("503", lambda: load.refused > 10, 60)
         wait_for("readyz to fail", lambda: d.request("GET", "/readyz")[0] == 503)
-        wait_for("the warning", lambda: "the rows wait, next attempt" in d.feedwheel.log())
+        wait_for("the warning", lambda: "the rows wait" in d.feedwheel.log())
         server_limit(d, resource.RLIM_INFINITY)
         more(load)
         load.stop()

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "api/icon.h"
+#include "api/store_link.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
@@ -45,7 +46,7 @@ struct fw_icons {
 	struct fw_fetcher *fetcher;
 	struct fw_fetch fetch;
 	char *url; /* in flight; NULL: none */
-	struct fw_store *st;
+	struct store_link link;
 	int64_t free_ms[HOSTS]; /* monotonic: when a host may be asked again */
 	bool ending;
 };
@@ -123,11 +124,9 @@ static char *icons_take(struct fw_icons *w, int64_t *wait_ms)
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
-static void icons_drop_store(struct fw_icons *w, const struct fw_err *err)
+/* The clients ask again. */
+static void icons_drop_all(struct fw_icons *w)
 {
-	fw_debug("icons: the store is unavailable: %s", err->text); /* others log its outage */
-	fw_store_close(w->st);
-	w->st = NULL;
 	pthread_mutex_lock(&w->lock);
 	icons_drop_waiting(w);
 	pthread_mutex_unlock(&w->lock);
@@ -150,13 +149,15 @@ static int icon_look(void *ctx, const struct fw_icon *icon)
 static bool icons_still_wants(struct fw_icons *w, const char *url)
 {
 	const struct fw_str s = fw_str(url);
-	struct fw_err err;
 	struct icon_look look = {.now_ms = fw_config_now_ms(w->config)};
-	int rc = w->st ? 0 : fw_config_store(w->config, FW_STORE_CREATE, &w->st, &err);
+	struct fw_err err = {0};
+	struct fw_store *st = store_link_get(&w->link, &err);
+	int rc = st ? fw_icon_find(st, &s, 1, false, icon_look, &look, &err) : err.rc;
 
-	rc = rc ? rc : fw_icon_find(w->st, &s, 1, false, icon_look, &look, &err);
+	if (st)
+		(void)store_link_after(&w->link, rc, &err);
 	if (rc)
-		icons_drop_store(w, &err);
+		icons_drop_all(w);
 	return !rc && !look.fresh;
 }
 
@@ -171,16 +172,18 @@ static void icon_store(struct fw_icons *w, struct fw_str bytes, enum fw_visit_ki
 	int64_t early_ms = icon_is_out_of_reach(kind) ? FW_ICON_RETRY_MS - FW_ICON_REACH_MS : 0;
 	struct fw_icon icon = {
 		.url = fw_str(w->url), .type = fw_icon_type(bytes), .tried_ms = fw_config_now_ms(w->config) - early_ms};
-	struct fw_err err;
+	struct fw_err err = {0};
+	struct fw_store *st = store_link_get(&w->link, &err);
 	int rc;
 
-	assert(w->st);
+	if (!st)
+		return;
 	icon.failed = !icon.type.p;
 	if (icon.type.p)
 		icon.bytes = bytes;
-	rc = fw_icon_put(w->st, &icon, &err);
-	if (rc && rc != FW_EAGAIN)
-		icons_drop_store(w, &err);
+	rc = fw_icon_put(st, &icon, &err);
+	if (store_link_after(&w->link, rc, &err))
+		icons_drop_all(w);
 }
 
 /* ---- fetches --------------------------------------------------------------------------------- */
@@ -255,6 +258,8 @@ static void icons_on_wake(uv_async_t *async)
 	}
 	while (!w->url && (w->url = icons_take(w, &wait_ms)) && !icon_start(w))
 		;
+	if (!w->url && store_link_is_down(&w->link))
+		store_link_close(&w->link); /* nothing waits for its end */
 	if (!w->url && wait_ms)
 		uv_timer_start(&w->pause, icons_on_pause, (uint64_t)wait_ms, 0);
 }
@@ -266,7 +271,7 @@ static void *icons_thread_main(void *ctx)
 	struct fw_icons *w = ctx;
 
 	uv_run(&w->loop, UV_RUN_DEFAULT);
-	fw_store_close(w->st);
+	store_link_close(&w->link);
 	return NULL;
 }
 
@@ -355,6 +360,7 @@ int fw_icons_open(const struct fw_config *c, struct fw_icons **out, struct fw_er
 	if (!w)
 		return fw_no_memory(err);
 	w->config = c;
+	w->link = (struct store_link){.config = c, .who = "icons", .waits = "icons are not fetched"};
 	rc = fw_settings_net(c, 1, &w->net, err);
 	if (rc) {
 		free(w);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sender's thread. It runs an event loop with its own store connection, and uses the store from
- * the loop: a blocked loop does no harm here. Every 100 ms it runs the tasks that are due:
+ * The sender's thread. It runs an event loop with its own link to the store, and uses the store
+ * from the loop: a blocked loop does no harm here. Every 100 ms it runs the tasks that are due:
  *
- *	open   opens the store after a failure
  *	lead   renews or takes the leader's record, if there are orders
  *	look   which orders have matches that wait; the orders again, if they have changed
  *	work   starts attempts: one for each order, SENDER_IN_FLIGHT_MAX in all
@@ -32,7 +31,6 @@
 #include "base/banned.h"
 
 #define TICK_MS 100
-#define OPEN_MS (2 * FW_SECOND_MS)
 #define WAIT_MS FW_SECOND_MS /* how often another process tries to become the leader */
 #define LOOK_MS (FW_SECOND_MS / 2)
 #define LOOK_SHARE 20              /* looks take at most this fraction (1/20) of the time */
@@ -81,29 +79,28 @@ static void sender_drop_state(struct fw_sender *s)
 	s->ready_n = 0;
 }
 
-void sender_drop_store(struct fw_sender *s, int rc, const struct fw_err *err)
+static int sender_opened(void *ctx, struct fw_store *st, struct fw_err *err)
 {
-	if (rc == FW_EAGAIN) {
-		fw_debug("orders: %s", err->text);
-		return;
-	}
-	if (!s->outage_logged)
-		fw_warn("orders: the store is unavailable, deliveries wait: %s", err->text);
-	s->outage_logged = true;
-	sender_drop_state(s);
-	fw_store_close(s->st);
-	s->st = NULL;
-	s->open_ms = fw_mono_ms() + OPEN_MS;
+	struct fw_sender *s = ctx;
+
+	(void)err;
+	s->st = st;
+	s->lead_ms = s->look_ms = s->sweep_ms = 0;
+	return 0;
 }
 
-static int sender_open_store(struct fw_sender *s, struct fw_err *err)
+static void sender_lost(void *ctx)
 {
-	int rc = fw_config_store(s->config, FW_STORE_CREATE, &s->st, err);
+	struct fw_sender *s = ctx;
 
-	if (rc)
-		s->st = NULL;
-	s->lead_ms = s->look_ms = s->sweep_ms = 0;
-	return rc;
+	sender_drop_state(s);
+	s->st = NULL;
+}
+
+void sender_store_used(struct fw_sender *s, int rc, const struct fw_err *err)
+{
+	/* what was not foreseen: read everything again */
+	(void)store_link_after(&s->link, !rc || store_error_is_transient(rc) ? rc : FW_EIO, err);
 }
 
 /* ---- the leader ------------------------------------------------------------------------------ */
@@ -303,10 +300,6 @@ static int sender_run_tasks(struct fw_sender *s, struct fw_err *err)
 {
 	int rc = 0;
 
-	if (!s->st && fw_mono_ms() >= s->open_ms)
-		rc = sender_open_store(s, err);
-	if (rc || !s->st)
-		return rc;
 	if (sender_task_is_due(&s->lead_ms, s->leads ? LEAD_RENEW_MS : WAIT_MS))
 		rc = sender_elect(s, err);
 	if (!rc && s->leads && fw_mono_ms() >= s->look_ms)
@@ -335,7 +328,8 @@ static void sender_finish_begin(struct fw_sender *s)
 {
 	s->finish_begun = true;
 	s->finish_by_ms = fw_mono_ms() + FINISH_MS;
-	s->open_ms = s->lead_ms = s->look_ms = 0;
+	s->lead_ms = s->look_ms = 0;
+	store_link_try_now(&s->link);
 }
 
 static void sender_finish_check(struct fw_sender *s, int rc)
@@ -365,19 +359,18 @@ static void sender_close_loop(struct fw_sender *s)
 static void sender_run(struct fw_sender *s)
 {
 	struct fw_err err = {0};
-	int rc;
+	int rc = FW_EAGAIN;
 
 	if (s->closing)
 		return;
 	sender_threads_collect(s);
 	if (atomic_load(&s->finishing) && !s->finish_begun)
 		sender_finish_begin(s);
-	rc = sender_run_tasks(s, &err);
-	if (rc)
-		sender_drop_store(s, rc, &err);
-	else if (s->st)
-		s->outage_logged = false;
-	sender_finish_check(s, rc);
+	if (!store_link_wait_ms(&s->link) && store_link_get(&s->link, &err)) {
+		rc = sender_run_tasks(s, &err);
+		sender_store_used(s, rc, &err);
+	}
+	sender_finish_check(s, s->st ? rc : 0);
 	if (!atomic_load(&s->stopping))
 		return;
 	if (!s->stop_by_ms)
@@ -401,8 +394,7 @@ static void *sender_thread_main(void *ctx)
 	struct fw_sender *s = ctx;
 
 	uv_run(&s->loop, UV_RUN_DEFAULT);
-	fw_store_close(s->st);
-	s->st = NULL;
+	store_link_close(&s->link);
 	return NULL;
 }
 
@@ -475,6 +467,12 @@ int fw_sender_open(const struct fw_sender_options *o, struct fw_sender **out, st
 		return fw_no_memory(err);
 	s->o = *o;
 	s->config = o->config;
+	s->link = (struct store_link){.config = o->config,
+		.who = "orders",
+		.waits = "deliveries wait",
+		.opened = sender_opened,
+		.lost = sender_lost,
+		.ctx = s};
 	pthread_mutex_init(&s->ended_lock, NULL);
 	lead_init(&s->lead, LEAD_KIND);
 	fw_map_init(&s->orders, (uint64_t)fw_mono_us());

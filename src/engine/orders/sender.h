@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "api/sender.h"
+#include "api/store_link.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
@@ -70,9 +71,9 @@ struct fw_sender {
 	bool closing, finish_begun;
 	int64_t stop_by_ms, finish_by_ms; /* monotonic */
 
-	struct fw_store *st; /* NULL: unavailable */
-	bool outage_logged;
-	int64_t open_ms, lead_ms, look_ms, sweep_ms; /* next time for each task; monotonic */
+	struct store_link link;
+	struct fw_store *st;                /* the link's; NULL: unavailable */
+	int64_t lead_ms, look_ms, sweep_ms; /* next time for each task; monotonic */
 
 	/* while this process is the leader */
 	struct lead lead;
@@ -112,8 +113,8 @@ struct sender_attempt {
 /* ---- sender.c -------------------------------------------------------------------------------- */
 
 struct sender_order *sender_order_find(struct fw_sender *s, int64_t id);
-/* Drop the store's connection and all state: it is opened and read again. */
-void sender_drop_store(struct fw_sender *s, int rc, const struct fw_err *err);
+/* After work with the store, rc 0 too. If the link closes it, all state is dropped. */
+void sender_store_used(struct fw_sender *s, int rc, const struct fw_err *err);
 /* Do we lead, certainly? Renews the record if that is in doubt. */
 FW_MUST_CHECK int sender_check_lead(struct fw_sender *s, struct fw_err *err);
 /* Read all orders again. */

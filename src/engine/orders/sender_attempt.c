@@ -170,7 +170,7 @@ void sender_attempt_done(struct sender_attempt *a, const struct delivery_result 
 		a->order->attempt = NULL;
 	attempt_free(a);
 	if (rc)
-		sender_drop_store(s, rc, &err);
+		sender_store_used(s, rc, &err);
 	else
 		sender_wake(s);
 }

@@ -27,7 +27,7 @@
 #include "base/str.h"
 #include "engine/orders/orders.h"
 #include "engine/push/quota.h"
-#include "engine/retry.h"
+#include "api/store_link.h"
 #include "engine/rows.h"
 #include "engine/settings.h"
 #include "feedwheel/deliver.h"

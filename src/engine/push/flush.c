@@ -35,7 +35,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/retry.h"
+#include "api/store_link.h"
 #include "engine/push/wal.h"
 #include "feedwheel/ingest.h"
 #include "base/banned.h"
@@ -91,8 +91,9 @@ struct fw_ingest {
 	_Atomic int64_t oldest_ms; /* Unix time; 0: no row waits */
 	_Atomic bool unavailable, replayed;
 	/* private to the flusher */
-	struct fw_store *st;
-	struct fw_wal *wal; /* NULL: none */
+	struct store_link link;
+	struct fw_store *st; /* the link's, while a batch is stored */
+	struct fw_wal *wal;  /* NULL: none */
 	/* reads the files of earlier processes; NULL: all are read */
 	struct fw_wal_reader *reader;
 	bool replaying;         /* the batch comes from the reader */
@@ -108,7 +109,6 @@ struct fw_ingest {
 	int64_t *head_id; /* id of each ring's next record; INT64_MAX: none */
 	/* monotonic: start of the batch; when the first waiting caller was seen */
 	int64_t since_ms, waiting_since_ms;
-	struct retry retry; /* backoff during an outage */
 	size_t producer_n;
 	struct fw_producer producer[];
 };
@@ -449,34 +449,10 @@ static void replay_next_batch(struct fw_ingest *in)
 
 /* ---- the store ----------------------------------------------------------- */
 
-static void flusher_backoff(struct fw_ingest *in, const char *doing, const struct fw_err *err)
+static void flusher_failed(struct fw_ingest *in)
 {
-	int64_t wait = retry_backoff(&in->retry);
-
 	atomic_store(&in->unavailable, true);
 	atomic_fetch_add(&in->retry_n, 1);
-	fw_warn("%s: %s; the rows wait, next attempt in %d ms", doing, err->text, (int)wait);
-}
-
-static void flusher_recovered(struct fw_ingest *in)
-{
-	if (in->retry.pause_ms)
-		fw_info("the store accepts rows again");
-	in->retry = (struct retry){0};
-	atomic_store(&in->unavailable, false);
-}
-
-static bool flusher_open_store(struct fw_ingest *in)
-{
-	struct fw_err err;
-
-	if (in->st)
-		return true;
-	if (!fw_config_store(in->config, FW_STORE_CREATE, &in->st, &err))
-		return true;
-	in->st = NULL;
-	flusher_backoff(in, "opening the store", &err);
-	return false;
 }
 
 /* Stores a row that the store refuses as a dead letter, with the reason. */
@@ -493,11 +469,11 @@ static int dead_letter_put(struct fw_ingest *in, size_t i, const struct fw_err *
 	rc = json.rc ? fw_err_set(err, json.rc, "out of memory") : fw_store_dead_letter_put(in->st, &dead, err);
 	if (!rc)
 		fw_warn("a row was refused and is a dead letter now: %s", why->text);
-	else if (!retry_is_transient(rc)) /* the log is the only copy left */
+	else if (!store_error_is_transient(rc)) /* the log is the only copy left */
 		fw_error("a row was refused (%s), and so was its dead letter (%s): %.*s", why->text, err->text,
 			FW_STR_ARG(fw_buf_str(&json)));
 	fw_buf_finish(&json);
-	if (retry_is_transient(rc))
+	if (store_error_is_transient(rc))
 		return rc;
 	atomic_fetch_add(&in->dead_letter_n, 1);
 	if (w) {
@@ -537,7 +513,7 @@ static int batch_store_rows(struct fw_ingest *in, size_t n, struct fw_err *err)
 		in->done += n;
 		return 0;
 	}
-	if (retry_is_transient(rc))
+	if (store_error_is_transient(rc))
 		return rc;
 	if (n > 1) {
 		rc = batch_store_rows(in, n / 2, err);
@@ -551,22 +527,21 @@ static int batch_store_rows(struct fw_ingest *in, size_t n, struct fw_err *err)
 
 static void batch_flush(struct fw_ingest *in)
 {
-	struct fw_err err;
+	struct fw_err err = {0};
 	int rc;
 
-	if (!flusher_open_store(in))
+	in->st = store_link_get(&in->link, &err);
+	if (!in->st) {
+		flusher_failed(in);
 		return;
+	}
 	rc = batch_store_rows(in, in->n - in->done, &err);
-	if (!rc) {
-		flusher_recovered(in);
+	if (!rc)
 		batch_finish(in);
-		return;
-	}
-	flusher_backoff(in, "storing rows", &err);
-	if (retry_must_reopen(&in->retry, rc, in->config)) {
-		fw_store_close(in->st);
-		in->st = NULL;
-	}
+	if (store_link_after(&in->link, rc, &err))
+		flusher_failed(in);
+	else
+		atomic_store(&in->unavailable, false);
 }
 
 /* ---- the thread ---------------------------------------------------------- */
@@ -649,7 +624,7 @@ static void *flusher_main(void *arg)
 		int64_t mono_ms = fw_mono_ms();
 		bool closing = atomic_load(&in->closing), closed = closing && producers_are_idle(in);
 
-		if (closing && in->retry.pause_ms && mono_ms >= atomic_load(&in->close_by_ms)) {
+		if (closing && store_link_is_down(&in->link) && mono_ms >= atomic_load(&in->close_by_ms)) {
 			batch_abandon(in);
 			break;
 		}
@@ -662,8 +637,8 @@ static void *flusher_main(void *arg)
 			batch_collect(in, mono_ms);
 		if (closed && !in->n)
 			break;
-		if (in->retry.at_ms > mono_ms)
-			flusher_sleep(in, in->retry.at_ms - mono_ms);
+		if (store_link_wait_ms(&in->link))
+			flusher_sleep(in, store_link_wait_ms(&in->link));
 		else if (batch_is_due(in, mono_ms))
 			batch_flush(in);
 		else if (closing)
@@ -671,8 +646,7 @@ static void *flusher_main(void *arg)
 		else
 			flusher_sleep_until_due(in);
 	}
-	fw_store_close(in->st);
-	in->st = NULL;
+	store_link_close(&in->link);
 	return NULL;
 }
 
@@ -725,6 +699,7 @@ int fw_ingest_open(const struct fw_config *c, size_t producers, struct fw_ingest
 	memset(mem, 0, sizeof(*in) + producers * sizeof(in->producer[0]));
 	in = mem;
 	in->config = c;
+	in->link = (struct store_link){.config = c, .who = "pushes", .waits = "the rows wait"};
 	in->producer_n = producers;
 	in->due_n = (size_t)c->flush_rows;
 	in->cap = in->due_n > 1 ? 2 * in->due_n : 1;

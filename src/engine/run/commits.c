@@ -165,7 +165,7 @@ static int commits_store_range(struct store_thread *s, size_t from, size_t n, si
 		*done += n;
 		return 0;
 	}
-	if (retry_is_transient(rc))
+	if (store_error_is_transient(rc))
 		return rc;
 	if (n > 1) {
 		rc = commits_store_range(s, from, n / 2, done, err);
@@ -173,7 +173,7 @@ static int commits_store_range(struct store_thread *s, size_t from, size_t n, si
 	}
 	outcome_strip(s->batch[from], err);
 	rc = commits_store_some(s, from, 1, err);
-	if (retry_is_transient(rc))
+	if (store_error_is_transient(rc))
 		return rc;
 	if (rc) { /* refused again: the feed is fetched again after the next read of its shard */
 		fw_error("feed %lld: visit without entries refused by the store: %s",
@@ -211,7 +211,7 @@ void commits_store(struct store_thread *s)
 	if (done)
 		uv_async_send(&s->ch->to_loop);
 	if (rc) {
-		store_outage(s, "storing visits", rc, &err);
+		store_outage(s, rc, &err);
 	} else {
 		store_outage_over(s);
 		s->commit_now = false;
@@ -260,7 +260,7 @@ bool commits_due(const struct store_thread *s, int64_t mono_ms)
 {
 	const struct fw_config *c = s->ch->config;
 
-	if (!s->n || s->retry.at_ms > mono_ms)
+	if (!s->n || store_link_wait_ms(&s->link))
 		return false;
 	return s->commit_now || s->n >= (size_t)c->batch_visits || s->bytes >= (size_t)c->batch_bytes ||
 		mono_ms - s->batch_since_ms >= c->batch_ms || atomic_load(&s->ch->loop_done) || commits_is_last(s);

@@ -80,7 +80,7 @@ static bool once_others_fetch(struct store_thread *s, size_t left)
 	int64_t began_ms = fw_mono_ms(), n, due_ms;
 	struct fw_err err;
 
-	if (!s->st || s->retry.pause_ms || began_ms < s->others_check_at_ms)
+	if (!s->st || store_link_is_down(&s->link) || began_ms < s->others_check_at_ms)
 		return true;
 	if (fw_store_pending(s->st, s->ch->o->due_before_ms, &n, &due_ms, &err))
 		return true; /* the next step fails too, and logs it */

@@ -87,55 +87,58 @@ static void channel_wake_clear(struct channel *ch)
 
 /* ---- outages --------------------------------------------------------------------------------- */
 
-static void store_retry_later(struct store_thread *s, const char *doing, const struct fw_err *err)
+static int store_thread_opened(void *ctx, struct fw_store *st, struct fw_err *err)
 {
-	int64_t wait = retry_backoff(&s->retry);
+	struct store_thread *s = ctx;
 
-	if (!s->outage_since_ms) {
-		s->outage_since_ms = fw_mono_ms();
-		meter_count(s->ch->o->meter, FW_COUNT_OUTAGES, 1);
-	}
-	s->outage_err = *err;
-	atomic_store_explicit(&s->ch->o->meter->unavailable, 1, memory_order_relaxed);
-	meter_count(s->ch->o->meter, FW_COUNT_RETRIES, 1);
-	fw_warn("%s: %s; nothing is lost, next try in %d ms", doing, err->text, (int)wait);
+	(void)err;
+	s->st = st;
+	owner_set_store(s->owner, store_of(st));
+	s->step_at_ms = 0;
+	return 0;
 }
 
-static void store_thread_close(struct store_thread *s)
+static void store_thread_lost(void *ctx)
 {
+	struct store_thread *s = ctx;
+
 	owner_set_store(s->owner, NULL);
-	fw_store_close(s->st);
 	s->st = NULL;
 }
 
-static void store_reopen(struct store_thread *s)
+/* The link has failed. */
+static void store_outage_count(struct store_thread *s)
 {
-	struct fw_err err;
-
-	store_thread_close(s);
-	if (fw_config_store(s->ch->config, FW_STORE_CREATE, &s->st, &err)) {
-		store_retry_later(s, "opening the store", &err);
-		return;
-	}
-	owner_set_store(s->owner, store_of(s->st));
-	s->step_at_ms = 0;
+	if (!s->is_out)
+		meter_count(s->ch->o->meter, FW_COUNT_OUTAGES, 1);
+	s->is_out = true;
+	atomic_store_explicit(&s->ch->o->meter->unavailable, 1, memory_order_relaxed);
+	meter_count(s->ch->o->meter, FW_COUNT_RETRIES, 1);
 }
 
-void store_outage(struct store_thread *s, const char *doing, int rc, const struct fw_err *err)
+void store_outage(struct store_thread *s, int rc, const struct fw_err *err)
 {
 	assert(rc);
-	store_retry_later(s, doing, err);
-	if (retry_must_reopen(&s->retry, rc, s->ch->config))
-		store_reopen(s);
+	/* what was not foreseen may pass too */
+	(void)store_link_after(&s->link, store_error_is_transient(rc) ? rc : FW_EAGAIN, err);
+	store_outage_count(s);
 }
 
 void store_outage_over(struct store_thread *s)
 {
-	if (s->retry.pause_ms)
-		fw_info("the store answers again");
+	if (store_link_after(&s->link, 0, NULL))
+		return;
 	atomic_store_explicit(&s->ch->o->meter->unavailable, 0, memory_order_relaxed);
-	s->retry = (struct retry){0};
-	s->outage_since_ms = 0;
+	s->is_out = false;
+}
+
+/* Open the store again, if that is due. */
+static void store_thread_reopen(struct store_thread *s)
+{
+	struct fw_err err;
+
+	if (!store_link_wait_ms(&s->link) && !store_link_get(&s->link, &err))
+		store_outage_count(s);
 }
 
 /* ---- room on the disk ------------------------------------------------------------------------ */
@@ -169,7 +172,7 @@ static void control_poll(struct store_thread *s, int64_t mono_ms)
 	struct fw_control msg;
 	struct fw_err err;
 
-	if (!s->st || mono_ms < s->control_at_ms || s->retry.at_ms > mono_ms)
+	if (!s->st || mono_ms < s->control_at_ms || store_link_wait_ms(&s->link))
 		return;
 	s->control_at_ms = mono_ms + CONTROL_MS;
 	/*
@@ -213,12 +216,12 @@ static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 	struct fw_err err;
 	int rc;
 
-	if (!s->st || s->retry.at_ms > mono_ms ||
+	if (!s->st || store_link_wait_ms(&s->link) ||
 		(s->heartbeat_at_ms && mono_ms - s->heartbeat_at_ms < WORKER_HEARTBEAT_MS))
 		return;
 	rc = fw_store_heartbeat_put(s->st, &b, fw_config_now_ms(s->ch->config), &err);
 	if (rc) {
-		store_outage(s, "storing the heartbeat", rc, &err);
+		store_outage(s, rc, &err);
 	} else {
 		s->heartbeat_at_ms = mono_ms;
 		if (!s->ch->o->index) /* one worker says it for its machine */
@@ -240,7 +243,7 @@ static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 static bool store_thread_index(struct store_thread *s, int64_t mono_ms)
 {
 	bool busy = atomic_load(&s->ch->o->meter->in_flight) > s->ch->slots / 4;
-	if (!s->st || !s->index_more || s->retry.pause_ms || atomic_load(&s->ch->stopping) ||
+	if (!s->st || !s->index_more || store_link_is_down(&s->link) || atomic_load(&s->ch->stopping) ||
 		(s->ch->o->once && (!s->once_over || mono_ms - s->once_over_ms > ONCE_INDEX_MS)) ||
 		(busy && mono_ms - s->index_at_ms < INDEX_BUSY_MS))
 		return false;
@@ -258,7 +261,7 @@ static void store_thread_prune(struct store_thread *s, int64_t mono_ms)
 {
 	bool more = false;
 
-	if (s->ch->o->index || !s->st || s->retry.pause_ms || mono_ms < s->prune_at_ms ||
+	if (s->ch->o->index || !s->st || store_link_is_down(&s->link) || mono_ms < s->prune_at_ms ||
 		(s->ch->o->once && !s->once_over) || atomic_load(&s->ch->stopping))
 		return;
 	/* the next claim notices a broken store */
@@ -275,20 +278,20 @@ static void store_thread_step_owner(struct store_thread *s, int64_t mono_ms)
 	struct fw_err err;
 	int rc;
 
-	if (!s->st || s->retry.at_ms > mono_ms || (!s->changed && mono_ms < s->step_at_ms))
+	if (!s->st || store_link_wait_ms(&s->link) || (!s->changed && mono_ms < s->step_at_ms))
 		return;
 	rc = owner_step(s->owner, s->changed, &s->step_at_ms, &err);
 	s->changed = false;
 	if (rc)
-		store_outage(s, "renewing the lease", rc, &err);
+		store_outage(s, rc, &err);
 	if (owner_is_lost(s->owner) != lost)
 		uv_async_send(&s->ch->to_loop);
 }
 
-static bool store_thread_may_claim(const struct store_thread *s, int64_t mono_ms)
+static bool store_thread_may_claim(const struct store_thread *s)
 {
 	return s->st && s->heartbeat_at_ms && !s->full_since_ms && !s->ch->o->shared->paused && !s->once_over &&
-		!atomic_load(&s->ch->stopping) && s->retry.at_ms <= mono_ms && atomic_load(&s->ch->open_max);
+		!atomic_load(&s->ch->stopping) && !store_link_wait_ms(&s->link) && atomic_load(&s->ch->open_max);
 }
 
 /* Claim in batches, but do not let a quarter of the slots stay free to fill one. */
@@ -301,7 +304,7 @@ static void store_thread_claim(struct store_thread *s, int64_t mono_ms)
 	struct fw_err err;
 	int rc;
 
-	if (!store_thread_may_claim(s, mono_ms))
+	if (!store_thread_may_claim(s))
 		return;
 	owner_count(s->owner, &counts);
 	if (mono_ms < s->claim_at_ms && counts.open + ch->slots / 4 > max)
@@ -309,7 +312,7 @@ static void store_thread_claim(struct store_thread *s, int64_t mono_ms)
 	atomic_store(&ch->nothing_due, false);
 	rc = owner_claim(s->owner, max, &n, &err);
 	if (rc) {
-		store_outage(s, "claiming feeds", rc, &err);
+		store_outage(s, rc, &err);
 		return;
 	}
 	s->claim_at_ms = mono_ms + CLAIM_MS;
@@ -337,7 +340,7 @@ static void next_due_publish(struct store_thread *s)
 
 	owner_count(s->owner, &counts);
 	if (!s->st || s->ch->o->once || s->ch->o->index || counts.open || counts.done || began_ms < s->next_due_at_ms ||
-		s->retry.pause_ms)
+		store_link_is_down(&s->link))
 		return;
 	if (fw_store_pending(s->st, now_ms + FAR_MS, &n, &wake_ms, &err))
 		return; /* the next step fails too, and logs it */
@@ -356,15 +359,15 @@ int64_t store_thread_wait_ms(const struct store_thread *s, int64_t mono_ms)
 	int64_t until_ms = mono_ms + IDLE_MS;
 	struct owner_counts counts;
 
-	if (s->retry.at_ms)
-		return FW_MAX(FW_MIN(until_ms, s->retry.at_ms) - mono_ms, INT64_C(1));
+	if (store_link_wait_ms(&s->link))
+		return FW_MAX(FW_MIN(until_ms - mono_ms, store_link_wait_ms(&s->link)), INT64_C(1));
 	until_ms = FW_MIN(until_ms, s->step_at_ms);
 	if (s->full_since_ms)
 		return FW_MAX(FW_MIN(until_ms, s->room_at_ms) - mono_ms, INT64_C(1));
 	if (s->n)
 		until_ms = FW_MIN(until_ms, s->batch_since_ms + s->ch->config->batch_ms);
 	owner_count(s->owner, &counts);
-	if (store_thread_may_claim(s, mono_ms) && !atomic_load(&s->ch->nothing_due) &&
+	if (store_thread_may_claim(s) && !atomic_load(&s->ch->nothing_due) &&
 		counts.open < atomic_load(&s->ch->open_max))
 		until_ms = FW_MIN(until_ms, s->claim_at_ms);
 	return FW_MAX(until_ms - mono_ms, INT64_C(1));
@@ -376,7 +379,7 @@ static void store_thread_sleep(struct store_thread *s)
 	struct fw_err err;
 
 	atomic_store(&s->ch->collecting, s->n > 0);
-	if (!s->st || s->retry.at_ms || fw_store_wait(s->st, s->ch->wake_fd[0], ms, &s->changed, &err))
+	if (!s->st || store_link_wait_ms(&s->link) || fw_store_wait(s->st, s->ch->wake_fd[0], ms, &s->changed, &err))
 		channel_sleep(s->ch, ms);
 	if (s->changed)
 		s->control_at_ms = 0;
@@ -442,7 +445,7 @@ static int predecessor_reap(struct store_thread *s, struct fw_err *err)
 	struct worker_shared *sh = s->ch->o->shared;
 	int rc = sh->predecessor_name[0] ? fw_store_reap(s->st, sh->predecessor_name, sh->predecessor_feed_id, err) : 0;
 
-	if (retry_is_transient(rc))
+	if (store_error_is_transient(rc))
 		return rc;
 	if (rc)
 		fw_warn("the lease of %s was not ended: %s; it expires by itself", sh->predecessor_name, err->text);
@@ -450,16 +453,13 @@ static int predecessor_reap(struct store_thread *s, struct fw_err *err)
 	return 0;
 }
 
-/* Open the store, reap dead workers, read the control state. A passing error may be retried. */
+/* The store is open: reap dead workers, read the control state. A passing error may be retried. */
 static int store_thread_begin(struct store_thread *s, struct fw_err *err)
 {
 	struct worker_shared *sh = s->ch->o->shared;
 	struct fw_control newest;
-	int rc = fw_config_store(s->ch->config, FW_STORE_CREATE, &s->st, err);
+	int rc = predecessor_reap(s, err);
 
-	if (rc)
-		return rc;
-	rc = predecessor_reap(s, err);
 	if (!rc && s->ch->o->index == 0) {
 		dead_workers_reap(s);
 		rc = store_thread_unblock(s, err);
@@ -481,8 +481,6 @@ static int store_thread_begin(struct store_thread *s, struct fw_err *err)
 			"the workers of this store are paused (to resume, run 'feedwheel resume --all')");
 	if (s->ch->o->once && s->ch->o->index == 0 && atomic_load(&sh->total) == 0)
 		rc = once_begin(s, err);
-	if (!rc)
-		owner_set_store(s->owner, store_of(s->st));
 	return rc;
 }
 
@@ -494,22 +492,26 @@ int store_thread_open(struct store_thread *s)
 {
 	bool waits = !s->ch->o->once && fw_store_is_remote(s->ch->config->store);
 	struct fw_err *err = &s->ch->o->shared->err;
-	int64_t start_ms = fw_mono_ms();
+	int64_t start_ms = fw_mono_ms(), left_ms;
 
 	for (;;) {
-		int rc = store_thread_begin(s, err);
+		bool is_open = store_link_get(&s->link, err) != NULL;
+		int rc = is_open ? store_thread_begin(s, err) : err->rc;
 
 		if (!rc) {
 			store_outage_over(s);
 			return WORKER_DONE;
 		}
-		store_thread_close(s);
-		if (!retry_is_transient(rc) ||
-			(!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_TIMEOUT_MS)))
+		if (!store_error_is_transient(rc))
 			return WORKER_STORE;
-		store_retry_later(s, "opening the store", err);
-		for (int64_t left; (left = s->retry.at_ms - fw_mono_ms()) > 0;) {
-			channel_sleep(s->ch, left);
+		if (is_open)
+			store_outage(s, rc, err);
+		else
+			store_outage_count(s);
+		if (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_TIMEOUT_MS))
+			return WORKER_STORE;
+		while ((left_ms = store_link_wait_ms(&s->link)) > 0) {
+			channel_sleep(s->ch, left_ms);
 			channel_wake_clear(s->ch);
 			if (atomic_load(&s->ch->stopping))
 				return WORKER_LEFT;
@@ -522,6 +524,12 @@ int store_thread_init(struct store_thread *s, struct channel *ch)
 	size_t max = ch->visit_max;
 
 	*s = (struct store_thread){.ch = ch};
+	s->link = (struct store_link){.config = ch->config,
+		.who = "visits",
+		.waits = "they wait",
+		.opened = store_thread_opened,
+		.lost = store_thread_lost,
+		.ctx = s};
 	s->owner = s->ch->owner;
 	s->batch = calloc(max, sizeof(struct visit *));
 	s->claim = calloc(max, sizeof(struct claim *));
@@ -546,13 +554,13 @@ int store_thread_init(struct store_thread *s, struct channel *ch)
 static bool store_thread_gave_up(const struct store_thread *s, int64_t mono_ms)
 {
 	int64_t limit = s->ch->o->once ? ONCE_OUTAGE_MS : s->ch->config->drain_timeout_ms;
-	int64_t since_ms = s->outage_since_ms ? s->outage_since_ms : s->full_since_ms;
+	int64_t since_ms = store_link_is_down(&s->link) ? s->link.down_since_ms : s->full_since_ms;
 
 	if (!since_ms || (!s->ch->o->once && !s->last_since_ms))
 		return false;
 	if (mono_ms - FW_MAX(since_ms, s->last_since_ms) < limit)
 		return false;
-	s->ch->o->shared->err = s->outage_since_ms ? s->outage_err : s->full_err;
+	s->ch->o->shared->err = store_link_is_down(&s->link) ? s->link.err : s->full_err;
 	fw_error("giving up: %zu visits could not be stored; the next run repeats them", s->n);
 	return true;
 }
@@ -578,9 +586,9 @@ static bool store_thread_maintain(struct store_thread *s, int64_t mono_ms)
 		return false;
 	owner_count(s->owner, &counts);
 	if (counts.unread)
-		return s->st && !s->retry.at_ms;
+		return s->st && !store_link_wait_ms(&s->link);
 	store_thread_prune(s, mono_ms);
-	if (s->st && !s->retry.pause_ms && !atomic_load(&s->ch->stopping))
+	if (s->st && !store_link_is_down(&s->link) && !atomic_load(&s->ch->stopping))
 		maintenance_run(&s->maintenance, s->st, o->shared->name, o->meter, o->index == 0, mono_ms);
 	next_due_publish(s);
 	return store_thread_index(s, mono_ms);
@@ -595,14 +603,9 @@ enum store_next store_thread_step(struct store_thread *s, int *code)
 	assert(s->n <= ch->visit_max);
 	if (last && !s->last_since_ms) {
 		s->last_since_ms = mono_ms;
-		/* drained during an outage: try once more, now */
-		s->retry.at_ms = FW_MIN(s->retry.at_ms, mono_ms);
+		store_link_try_now(&s->link); /* drained during an outage: once more */
 	}
-	if (s->retry.at_ms && mono_ms >= s->retry.at_ms) {
-		s->retry.at_ms = 0; /* retry.pause_ms stays: the next failure backs off longer */
-		if (!s->st)
-			store_reopen(s);
-	}
+	store_thread_reopen(s);
 	control_poll(s, mono_ms);
 	disk_room_check(s, mono_ms);
 	commits_receive(s);
@@ -645,7 +648,7 @@ static int store_thread_run(struct store_thread *s)
 
 void store_thread_finish(struct store_thread *s)
 {
-	store_thread_close(s);
+	store_link_close(&s->link);
 	fw_plan_bounds_destroy(s->bounds);
 	free(s->batch);
 	free(s->claim);

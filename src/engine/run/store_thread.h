@@ -9,7 +9,7 @@
 
 #include "engine/run/channel.h"
 #include "engine/run/maintenance.h"
-#include "engine/retry.h"
+#include "api/store_link.h"
 
 struct store_thread {
 	struct channel *ch;
@@ -26,12 +26,11 @@ struct store_thread {
 	bool changed;           /* the store reported changes for the owner */
 	int64_t newest_id;      /* id of the newest control message when this worker started */
 	int64_t control_at_ms, heartbeat_at_ms, started_ms;
-	bool clock_wrong;        /* fw_clock_watch() */
-	struct retry retry;      /* backoff during an outage */
-	int64_t outage_since_ms; /* monotonic; 0: no outage */
+	bool clock_wrong; /* fw_clock_watch() */
+	struct store_link link;
+	bool is_out; /* the outage was counted */
 	/* monotonic; when the loop handed over its last visit; 0: not yet */
 	int64_t last_since_ms;
-	struct fw_err outage_err;
 	/* monotonic; the store's disk is full since (0: it is not); time of the next check */
 	int64_t full_since_ms, room_at_ms;
 	struct fw_err full_err;
@@ -62,11 +61,8 @@ int store_thread_open(struct store_thread *s);
 enum store_next { STORE_GO_ON, STORE_SLEEP, STORE_END };
 enum store_next store_thread_step(struct store_thread *s, int *code);
 int64_t store_thread_wait_ms(const struct store_thread *s, int64_t mono_ms);
-/*
- * A call failed. doing: what the thread was doing, for the log. Retry later with backoff, through a
- * new connection if this one is broken.
- */
-void store_outage(struct store_thread *s, const char *doing, int rc, const struct fw_err *err);
+/* A call failed: it is retried later, with backoff. */
+void store_outage(struct store_thread *s, int rc, const struct fw_err *err);
 /* The store works again. */
 void store_outage_over(struct store_thread *s);
 

@@ -31,7 +31,6 @@
 #include "base/banned.h"
 
 #define TICK_MS 200
-#define OPEN_MS (2 * FW_SECOND_MS)
 #define COUNTS_MS (2 * FW_SECOND_MS)
 #define MESSAGES_MS (FW_SECOND_MS / 2)
 #define WAIT_MS (3 * FW_SECOND_MS) /* how often another process tries to become the leader */
@@ -139,37 +138,30 @@ static void hubs_drop_state(struct fw_hubs *h)
 	fw_map_init(&h->hubs, hubs_random());
 }
 
-static void hubs_drop_store(struct fw_hubs *h, const struct fw_err *err)
+/* The key outlives the connection: requests during an outage are checked with it. */
+static int hubs_opened(void *ctx, struct fw_store *st, struct fw_err *err)
 {
-	if (!h->outage_logged)
-		fw_warn("hubs: the store is unavailable: %s", err->text);
-	h->outage_logged = true;
-	hubs_drop_state(h);
-	fw_store_close(h->st);
-	h->st = NULL;
-	h->open_ms = fw_mono_ms() + OPEN_MS;
-}
-
-/*
- * Opens the store. The key outlives the connection: requests during an outage are checked with it.
- */
-static int hubs_open_store(struct fw_hubs *h, struct fw_err *err)
-{
+	struct fw_hubs *h = ctx;
 	unsigned char key[SUB_KEY_LEN];
-	int rc = fw_config_store(h->config, FW_STORE_CREATE, &h->st, err);
+	int rc = websub_record_mac_key(st, key, err);
 
-	rc = rc ? rc : websub_record_mac_key(h->st, key, err);
-	if (rc) {
-		fw_store_close(h->st);
-		h->st = NULL;
+	if (rc)
 		return rc;
-	}
 	pthread_mutex_lock(&h->key_lock);
 	memcpy(h->key, key, sizeof(h->key));
 	h->has_key = true;
 	pthread_mutex_unlock(&h->key_lock);
+	h->st = st;
 	h->lead_ms = h->message_ms = h->scan_ms = h->counts_ms = 0;
 	return 0;
+}
+
+static void hubs_lost(void *ctx)
+{
+	struct fw_hubs *h = ctx;
+
+	hubs_drop_state(h);
+	h->st = NULL;
 }
 
 /* Removes a record that is invalid. */
@@ -437,10 +429,6 @@ static int hubs_run_tasks(struct fw_hubs *h, struct fw_err *err)
 {
 	int rc = 0;
 
-	if (!h->st && fw_mono_ms() >= h->open_ms)
-		rc = hubs_open_store(h, err);
-	if (rc || !h->st)
-		return rc;
 	if (task_is_due(&h->counts_ms, task_interval_ms(h, COUNTS_MS)))
 		rc = counts_store(h, err);
 	if (!rc && task_is_due(&h->lead_ms, h->leads ? LEAD_RENEW_MS : task_interval_ms(h, WAIT_MS)))
@@ -458,14 +446,13 @@ static void hubs_on_tick(uv_timer_t *t)
 {
 	struct fw_hubs *h = t->data;
 	struct fw_err err = {0};
-	int rc = hubs_run_tasks(h, &err);
+	int rc;
 
-	if (rc == FW_EAGAIN)
-		fw_debug("hubs: %s", err.text);
-	else if (rc)
-		hubs_drop_store(h, &err);
-	else if (h->st)
-		h->outage_logged = false;
+	if (store_link_wait_ms(&h->link) || !store_link_get(&h->link, &err))
+		return;
+	rc = hubs_run_tasks(h, &err);
+	/* what was not foreseen: read everything again */
+	(void)store_link_after(&h->link, !rc || store_error_is_transient(rc) ? rc : FW_EIO, &err);
 }
 
 static void hubs_on_stop(uv_async_t *async)
@@ -492,7 +479,7 @@ static void *hubs_thread_main(void *ctx)
 	struct fw_hubs *h = ctx;
 
 	uv_run(&h->loop, UV_RUN_DEFAULT);
-	fw_store_close(h->st);
+	store_link_close(&h->link);
 	return NULL;
 }
 
@@ -541,6 +528,12 @@ int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err 
 	if (!h)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	h->config = c;
+	h->link = (struct store_link){.config = c,
+		.who = "hubs",
+		.waits = "requests to hubs wait",
+		.opened = hubs_opened,
+		.lost = hubs_lost,
+		.ctx = h};
 	h->scan = 1;
 	pthread_mutex_init(&h->key_lock, NULL);
 	fw_heap_init(&h->queue, hub_item_before);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <uv.h>
 
+#include "api/store_link.h"
 #include "base/heap.h"
 #include "base/map.h"
 #include "engine/lead.h"
@@ -67,10 +68,11 @@ struct fw_hubs {
 	struct fw_fetcher *fetcher;
 	bool closing;
 
-	struct fw_store *st; /* NULL: unavailable */
+	struct store_link link;
+	struct fw_store *st; /* the link's; NULL: unavailable */
 	/* next time for each task; monotonic */
-	int64_t open_ms, counts_ms, lead_ms, message_ms, scan_ms;
-	bool outage_logged, base_logged;
+	int64_t counts_ms, lead_ms, message_ms, scan_ms;
+	bool base_logged;
 
 	/* while this process is the leader */
 	bool leads;
