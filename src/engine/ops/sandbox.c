@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/ops/sandbox.h"
@@ -249,7 +250,7 @@ void fw_sandbox_create_files(const struct fw_config *c, enum fw_sandbox_role who
 	if (!role_serves(who))
 		return;
 	if (c->wal_dir)
-		(void)mkdir(c->wal_dir, 0700);
+		(void)fw_folder_create(c->wal_dir);
 	if (!c->access_log || strcmp(c->access_log, "-") == 0)
 		return;
 	fd = open(c->access_log, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);

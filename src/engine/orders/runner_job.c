@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/folder.h"
 #include "base/str.h"
 #include "engine/orders/runner_process.h"
 #include "base/banned.h"
@@ -73,15 +74,14 @@ void runner_job_command(const char *const text[RUNNER_TEXTS])
 /* ---- a file ---------------------------------------------------------------------------------- */
 
 /* A new file is in its folder only when the folder is synced. */
-static void folder_sync(const char *path)
+static void file_sync_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder = fw_str_dup(fw_str_sub(fw_str(path), 0, slash == path ? 1 : (size_t)(slash - path)));
-	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int e = folder ? fw_folder_sync(folder) : ENOMEM;
 
-	/* a file system that cannot sync a folder says EINVAL */
-	if (fd < 0 || (fsync(fd) && errno != EINVAL))
-		job_fails(1, "folder not synced", folder ? folder : path, strerror(errno));
+	if (e)
+		job_fails(1, "folder not synced", folder ? folder : path, strerror(e));
 }
 
 static int file_open(const char *path, bool *is_new)
@@ -131,6 +131,6 @@ void runner_job_append(const char *path)
 	if (rc)
 		job_fails(1, "not appended", path, strerror(rc));
 	if (is_new)
-		folder_sync(path);
+		file_sync_folder(path);
 	_exit(0);
 }
