@@ -40,6 +40,16 @@ int64_t fw_mono_us(void)
 	return clock_us(CLOCK_MONOTONIC);
 }
 
+void fw_mono_cond_init(pthread_cond_t *c)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(c, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 int64_t fw_thread_cpu_us(void)
 {
 	return clock_us(CLOCK_THREAD_CPUTIME_ID);

@@ -7,6 +7,7 @@
 #ifndef FW_BASE_CLOCK_H
 #define FW_BASE_CLOCK_H
 
+#include <pthread.h>
 #include <time.h>
 
 #include "feedwheel/types.h"
@@ -29,6 +30,11 @@ int64_t fw_mono_ms(void); /* CLOCK_MONOTONIC */
 int64_t fw_mono_us(void);
 struct timespec fw_timespec(int64_t at_ms); /* of either clock */
 int64_t fw_thread_cpu_us(void);             /* this thread's CPU time */
+/*
+ * A condition whose pthread_cond_timedwait() takes fw_timespec() of fw_mono_ms(): a wall clock that
+ * is set back would make it wait longer.
+ */
+void fw_mono_cond_init(pthread_cond_t *c);
 
 int64_t fw_days_from_civil(int year, int month, int day); /* days since 1970-01-01 */
 /* Out-of-range days, hours and so on carry over; month must be 1..12. */

@@ -279,7 +279,6 @@ static void auth_free(struct auth *a)
 int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 {
 	struct auth *a = calloc(1, sizeof(*a));
-	pthread_condattr_t attr;
 	struct timespec until;
 	int rc;
 
@@ -297,10 +296,7 @@ int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	}
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->change, &attr);
-	pthread_condattr_destroy(&attr);
+	fw_mono_cond_init(&a->change);
 	rc = pthread_create(&a->thread, NULL, auth_run, a);
 	if (rc) {
 		auth_free(a);

@@ -258,7 +258,6 @@ static size_t conns_files_max(size_t wanted)
 int conns_open(const struct fw_config *c, size_t server_threads, bool plain, struct conns **out, struct fw_err *err)
 {
 	struct conns *a = calloc(1, sizeof(*a) + server_threads * sizeof(a->list[0]));
-	pthread_condattr_t attr;
 	int rc;
 
 	*out = NULL;
@@ -273,10 +272,7 @@ int conns_open(const struct fw_config *c, size_t server_threads, bool plain, str
 	for (size_t i = 0; i < server_threads; i++)
 		pthread_mutex_init(&a->list[i].lock, NULL);
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	fw_mono_cond_init(&a->wake);
 	rc = pthread_create(&a->thread, NULL, conns_run, a);
 	if (rc) {
 		conns_destroy(a);

@@ -294,7 +294,6 @@ static void *access_log_run(void *ctx)
 int http_log_open(const char *where, size_t server_threads, struct http_log **out, struct fw_err *err)
 {
 	struct http_log *l;
-	pthread_condattr_t attr;
 	struct stat st;
 	int rc = 0;
 
@@ -307,10 +306,7 @@ int http_log_open(const char *where, size_t server_threads, struct http_log **ou
 	l->where = where;
 	l->server_thread_n = server_threads;
 	pthread_mutex_init(&l->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	fw_mono_cond_init(&l->wake);
 	l->fd = strcmp(where, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) :
 					  open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 	if (l->fd < 0)

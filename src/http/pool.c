@@ -157,7 +157,6 @@ int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err)
 	/* one more for an address that is fetched, which takes seconds: greader_subscribe.c */
 	size_t n = (size_t)c->serve_pool_threads + c->serve_discovery;
 	struct pool *pool = calloc(1, sizeof(*pool) + n * sizeof(pool->thread[0]));
-	pthread_condattr_t by;
 	int rc = 0;
 
 	*out = NULL;
@@ -167,10 +166,7 @@ int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err)
 	pool->end = &pool->first;
 	pool->delayed_end = &pool->delayed;
 	pthread_mutex_init(&pool->lock, NULL);
-	pthread_condattr_init(&by);
-	pthread_condattr_setclock(&by, CLOCK_MONOTONIC);
-	pthread_cond_init(&pool->more, &by);
-	pthread_condattr_destroy(&by);
+	fw_mono_cond_init(&pool->more);
 	for (; pool->thread_n < n && !rc; pool->thread_n += !rc)
 		rc = pthread_create(&pool->thread[pool->thread_n], NULL, pool_thread_run, pool);
 	if (rc) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Times and durations as text, hashes, maps, arenas. */
 #include <check.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +146,26 @@ static void check_hash128(struct fw_hash128 h, const char *hex)
 }
 
 /* The hashes are stored on disk: these values may never change. */
+/* A condition of the wall clock would take this time for one in 1970, and not wait. */
+START_TEST(conditions_wait_by_the_monotonic_clock)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int64_t until_ms = fw_mono_ms() + 20;
+	struct timespec until = fw_timespec(until_ms);
+	pthread_cond_t c;
+	int rc = 0;
+
+	fw_mono_cond_init(&c);
+	pthread_mutex_lock(&lock);
+	while (!rc)
+		rc = pthread_cond_timedwait(&c, &lock, &until);
+	pthread_mutex_unlock(&lock);
+	ck_assert_int_eq(rc, ETIMEDOUT);
+	ck_assert_int_ge(fw_mono_ms(), until_ms);
+	pthread_cond_destroy(&c);
+}
+END_TEST
+
 START_TEST(hashes_never_change)
 {
 	struct fw_hasher h;
@@ -259,6 +280,7 @@ int main(void)
 	tcase_add_test(t, least_and_most);
 	tcase_add_test(t, durations_from_people);
 	tcase_add_test(t, times_as_text);
+	tcase_add_test(t, conditions_wait_by_the_monotonic_clock);
 	tcase_add_test(t, hashes_never_change);
 	tcase_add_test(t, parts_count);
 	tcase_add_test(t, map_of_odd_keys);
