@@ -37,6 +37,7 @@
 #include "base/str.h"
 #include "api/store_link.h"
 #include "engine/push/wal.h"
+#include "engine/push/wal_reader.h"
 #include "feedwheel/ingest.h"
 #include "base/banned.h"
 
@@ -56,6 +57,8 @@ struct ring_row {
 	unsigned char ip[16];
 	char property[];
 };
+
+_Static_assert(sizeof(struct ring_row) + FW_PROPERTY_MAX <= FW_WAL_RECORD_MAX, "a row is a record");
 
 struct fw_producer {
 	struct fw_byte_ring ring;
@@ -421,14 +424,13 @@ static void replay_file(struct fw_ingest *in)
 {
 	struct fw_str record;
 
-	while (in->n < in->cap && fw_wal_read(in->reader, &record)) {
+	while (in->n < in->cap && fw_wal_reader_read(in->reader, &record)) {
 		const struct ring_row *r = (const struct ring_row *)(const void *)record.p;
 
 		if (record.len >= sizeof(*r) && r->kind == RECORD_ROW && record.len == sizeof(*r) + r->property_len)
 			batch_add_row(in, NULL, r);
 		else
-			fw_error(
-				"wal_dir: skipped a record of %zu bytes that is not a row of this version", record.len);
+			fw_wal_reader_refuse(in->reader);
 	}
 }
 

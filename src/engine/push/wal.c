@@ -1,39 +1,31 @@
 /* SPDX-License-Identifier: ISC */
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/push/wal.h"
 #include "base/banned.h"
 
-#define SUFFIX ".wal"
-#define UNNAMED_SUFFIX ".new"
 #define SEGMENT_BYTES ((size_t)16 << 20) /* a full segment is followed by a new file */
-#define HEADER 16
-#define MAGIC 0x31737766u /* "fws1" */
-#define PADDED(len) (((size_t)(len) + 7) & ~(size_t)7)
-#define RECORD_MAX ((uint32_t)1 << 20)
 
 struct wal_segment {
 	struct wal_segment *next;
 	char *path;
 	int fd;
 	size_t bytes;
+	uint32_t record_n;
 	uint64_t last_row; /* number of the segment's last row among all rows of its producer */
 	bool dirty;        /* written since the last sync */
 	bool closed;       /* no more appends */
@@ -73,6 +65,14 @@ static void segment_free(struct wal_segment *g, bool drop)
 	free(g);
 }
 
+bool fw_wal_file_is_at(int fd, const char *path)
+{
+	struct stat open_file, named;
+
+	return !fstat(fd, &open_file) && !stat(path, &named) && open_file.st_dev == named.st_dev &&
+		open_file.st_ino == named.st_ino;
+}
+
 /*
  * The file gets its final name after it is locked: a reader opens any file that no process holds.
  */
@@ -82,8 +82,8 @@ static struct wal_segment *segment_new(struct fw_wal *s, struct fw_err *err)
 	struct wal_segment *g = calloc(1, sizeof(*g));
 	struct fw_buf path = FW_BUF_INIT(0), early = FW_BUF_INIT(0);
 
-	fw_buf_addf(&path, "%s/%s-%llu" SUFFIX, s->folder, s->name, number);
-	fw_buf_addf(&early, "%s/%s-%llu" UNNAMED_SUFFIX, s->folder, s->name, number);
+	fw_buf_addf(&path, "%s/%s-%llu" FW_WAL_SUFFIX, s->folder, s->name, number);
+	fw_buf_addf(&early, "%s/%s-%llu" FW_WAL_UNNAMED_SUFFIX, s->folder, s->name, number);
 	if (!g || path.rc || early.rc) {
 		fw_err_set(err, FW_ENOMEM, "out of memory");
 		free(g);
@@ -109,15 +109,8 @@ out:
 
 void fw_wal_add(struct fw_wal *s, size_t producer, const void *p, size_t len)
 {
-	struct fw_buf *b = &s->producer[producer].draft;
-	uint32_t head[2] = {(uint32_t)len, MAGIC};
-	uint64_t sum = fw_hash64_seed(p, len, len), none = 0;
-
-	assert(producer < s->producer_n && len <= RECORD_MAX);
-	fw_buf_add(b, head, sizeof(head));
-	fw_buf_add(b, &sum, sizeof(sum));
-	fw_buf_add(b, p, len);
-	fw_buf_add(b, &none, PADDED(len) - len);
+	assert(producer < s->producer_n);
+	fw_wal_record_add(&s->producer[producer].draft, p, len);
 }
 
 void fw_wal_discard(struct fw_wal *s, size_t producer)
@@ -125,19 +118,21 @@ void fw_wal_discard(struct fw_wal *s, size_t producer)
 	fw_buf_reset(&s->producer[producer].draft);
 }
 
-static int segment_write(struct wal_segment *g, const char *p, size_t len, bool sync, struct fw_err *err)
+static int segment_write(struct wal_segment *g, struct fw_buf *draft, bool sync, struct fw_err *err)
 {
-	int e = fw_write_all(g->fd, p, len);
+	uint32_t record_n = fw_wal_record_complete(draft->p, draft->len, g->bytes, g->record_n);
+	int e = fw_write_all(g->fd, draft->p, draft->len);
 
 	if (!e && sync && fdatasync(g->fd))
 		e = errno;
 	if (!e) {
-		g->bytes += len;
+		g->bytes += draft->len;
+		g->record_n = record_n;
 		return 0;
 	}
 	/*
-	 * Truncate: half a record would end the file for a reader. Close it: once its rows are
-	 * stored, the file is deleted and frees space on a full disk.
+	 * Truncate: these rows are refused. Close it: once its rows are stored, the file is deleted
+	 * and frees space on a full disk.
 	 */
 	g->closed = ftruncate(g->fd, (off_t)g->bytes) || g->bytes;
 	return fw_err_set(err, FW_EIO, "wal_dir: %s: %s (free some space there)", g->path, strerror(e));
@@ -176,7 +171,7 @@ int fw_wal_write(struct fw_wal *s, size_t producer, uint64_t rows, struct fw_err
 		l->newest = g ? g : l->newest;
 		segments_remove_stored(l);
 	}
-	rc = g ? segment_write(g, l->draft.p, l->draft.len, !s->sync_ms, err) : err->rc;
+	rc = g ? segment_write(g, &l->draft, !s->sync_ms, err) : err->rc;
 	if (!rc) {
 		g->last_row = rows;
 		g->dirty = s->sync_ms > 0;
@@ -317,161 +312,4 @@ void fw_wal_close(struct fw_wal *s)
 	pthread_cond_destroy(&s->cond);
 	free(s->folder);
 	free(s);
-}
-
-/* ---- replay -------------------------------------------------------------- */
-
-struct fw_wal_reader {
-	char *folder, *path;
-	DIR *dir;
-	int fd;
-	unsigned char *mem;
-	size_t bytes, at;
-	bool damaged;
-};
-
-int fw_wal_reader_open(const char *folder, struct fw_wal_reader **out, struct fw_err *err)
-{
-	struct fw_wal_reader *r = calloc(1, sizeof(*r));
-	int rc = r ? 0 : fw_no_memory(err);
-
-	if (r) {
-		r->fd = -1;
-		r->folder = fw_str_dup(fw_str(folder));
-		r->dir = opendir(folder);
-		rc = !r->folder ? fw_no_memory(err) :
-			r->dir  ? 0 :
-				  fw_err_set(err, FW_EINVAL, "wal_dir = %s: %s", folder, strerror(errno));
-	}
-	if (rc)
-		fw_wal_reader_close(r);
-	*out = rc ? NULL : r;
-	return rc;
-}
-
-static void wal_reader_close_file(struct fw_wal_reader *r)
-{
-	if (r->mem)
-		munmap(r->mem, r->bytes);
-	if (r->fd >= 0)
-		close(r->fd);
-	free(r->path);
-	r->path = NULL;
-	r->mem = NULL;
-	r->fd = -1;
-	r->bytes = r->at = 0;
-	r->damaged = false;
-}
-
-/* False: a live process holds the file, or it cannot be read. */
-static bool wal_reader_open_file(struct fw_wal_reader *r, const char *name)
-{
-	struct fw_buf path = FW_BUF_INIT(0);
-	struct stat st;
-	void *mem;
-
-	wal_reader_close_file(r);
-	fw_buf_addf(&path, "%s/%s", r->folder, name);
-	r->path = fw_buf_take(&path, NULL);
-	r->fd = r->path ? open(r->path, O_RDWR | O_CLOEXEC) : -1;
-	if (r->fd < 0 || flock(r->fd, LOCK_EX | LOCK_NB) || fstat(r->fd, &st)) {
-		if (errno != EWOULDBLOCK && errno != ENOENT)
-			fw_error("wal_dir: cannot read %s/%s: %s", r->folder, name, strerror(errno));
-		return false;
-	}
-	if (st.st_nlink == 0) /* another process replayed and deleted it first */
-		return false;
-	r->bytes = (size_t)st.st_size;
-	if (!r->bytes)
-		return true;
-	mem = mmap(NULL, r->bytes, PROT_READ, MAP_PRIVATE, r->fd, 0);
-	if (mem == MAP_FAILED) {
-		fw_error("wal_dir: cannot read %s: %s", r->path, strerror(errno));
-		r->bytes = 0;
-		return false;
-	}
-	r->mem = mem;
-	return true;
-}
-
-/* Its process died before it renamed the file: the file is empty. */
-static void wal_reader_remove_unnamed(const struct fw_wal_reader *r, const char *name)
-{
-	int at = dirfd(r->dir);
-	struct stat st;
-
-	if (at >= 0 && !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) && !st.st_size &&
-		st.st_mtime < time(NULL) - 60)
-		unlinkat(at, name, 0);
-}
-
-/* Removes the open file: all its rows are stored. */
-static void wal_reader_remove_file(struct fw_wal_reader *r)
-{
-	struct fw_buf damaged_path = FW_BUF_INIT(0);
-
-	if (r->path && r->damaged) {
-		fw_buf_addf(&damaged_path, "%s.damaged", r->path);
-		if (damaged_path.rc || rename(r->path, damaged_path.p))
-			fw_error("wal_dir: cannot rename the damaged file %s: %s", r->path, strerror(errno));
-	} else if (r->path) {
-		unlink(r->path);
-	}
-	fw_buf_finish(&damaged_path);
-}
-
-bool fw_wal_reader_next(struct fw_wal_reader *r)
-{
-	struct dirent *e;
-
-	wal_reader_remove_file(r);
-	while ((e = readdir(r->dir))) {
-		if (fw_str_ends(fw_str(e->d_name), FW_STR(SUFFIX)) && wal_reader_open_file(r, e->d_name))
-			return true;
-		if (fw_str_ends(fw_str(e->d_name), FW_STR(UNNAMED_SUFFIX)))
-			wal_reader_remove_unnamed(r, e->d_name);
-	}
-	wal_reader_close_file(r);
-	return false;
-}
-
-bool fw_wal_read(struct fw_wal_reader *r, struct fw_str *record)
-{
-	const unsigned char *at = r->mem + r->at;
-	size_t left = r->bytes - r->at;
-	uint32_t head[2] = {0, 0};
-	uint64_t sum = 0;
-
-	assert(r->at <= r->bytes);
-	if (!left)
-		return false;
-	if (left >= HEADER) {
-		memcpy(head, at, sizeof(head));
-		memcpy(&sum, at + sizeof(head), sizeof(sum));
-	}
-	if (left < HEADER || (head[1] == MAGIC && head[0] <= RECORD_MAX && PADDED(head[0]) > left - HEADER)) {
-		fw_warn("wal_dir: %s: skipped an unfinished record in the last %zu bytes; its push was not "
-			"acknowledged",
-			r->path, left);
-	} else if (head[1] != MAGIC || head[0] > RECORD_MAX || fw_hash64_seed(at + HEADER, head[0], head[0]) != sum) {
-		fw_error("wal_dir: %s: damaged at byte %zu, skipped the last %zu bytes", r->path, r->at, left);
-		r->damaged = true;
-	} else {
-		*record = (struct fw_str){(const char *)at + HEADER, head[0]};
-		r->at += HEADER + PADDED(head[0]);
-		return true;
-	}
-	r->at = r->bytes;
-	return false;
-}
-
-void fw_wal_reader_close(struct fw_wal_reader *r)
-{
-	if (!r)
-		return;
-	wal_reader_close_file(r);
-	if (r->dir)
-		closedir(r->dir);
-	free(r->folder);
-	free(r);
 }

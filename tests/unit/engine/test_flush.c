@@ -24,6 +24,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/push/wal.h"
 #include "feedwheel/ingest.h"
 #include "../../suite.h"
 
@@ -588,19 +589,39 @@ START_TEST(record_cut_off)
 }
 END_TEST
 
+/* Each costs its own row, and the file is kept; test_wal.c has the rest. */
 START_TEST(record_damaged)
 {
+	static const off_t AT[] = {2 /* a length */, 10, 20, 40 /* the row */};
 	char one[300];
 	int fd;
 
-	accept_and_die(1);
-	ck_assert_int_eq(wal_files(".wal", false, one, sizeof(one)), 1);
+	accept_and_die(5); /* in two files: rows 0, 2, 4 and 1, 3 */
+	ck_assert_int_eq(wal_files(".wal", false, one, sizeof(one)), 2);
 	fd = open(one, O_WRONLY);
-	ck_assert_int_eq(pwrite(fd, "x", 1, 40), 1);
+	ck_assert_int_eq(pwrite(fd, "x", 1, AT[_i]), 1);
 	close(fd);
-	sql("SELECT 1");
-	ck_assert_int_eq(start_and_stop(), 0);
+	ck_assert_int_eq(start_and_stop(), 4);
+	ck_assert_int_eq(wal_files("", false, NULL, 0), 1);
 	ck_assert_int_eq(wal_files(".damaged", false, NULL, 0), 1); /* kept for inspection */
+}
+END_TEST
+
+/* Records of another version among the rows, each whole. */
+START_TEST(record_is_no_row)
+{
+	static const char OTHER[100] = "a row of another version";
+	struct fw_wal *log;
+
+	accept_and_die(1);
+	OK(fw_wal_open(wal, 0, 1, &log, &err));
+	fw_wal_add(log, 0, OTHER, sizeof(OTHER));
+	fw_wal_add(log, 0, OTHER, 8);
+	OK(fw_wal_write(log, 0, 2, &err));
+	fw_wal_close(log);
+	ck_assert_int_eq(start_and_stop(), 1);
+	ck_assert_int_eq(wal_files(".damaged", false, NULL, 0), 1);
+	ck_assert_int_eq(wal_files("", false, NULL, 0), 1);
 }
 END_TEST
 
@@ -782,7 +803,8 @@ int main(void)
 	tcase_add_loop_test(sp, accepted_outlives_the_process, 0, 2);
 	tcase_add_test(sp, replayed_wal_is_stored_once);
 	tcase_add_test(sp, record_cut_off);
-	tcase_add_test(sp, record_damaged);
+	tcase_add_loop_test(sp, record_damaged, 0, 4);
+	tcase_add_test(sp, record_is_no_row);
 	tcase_add_test(sp, failed_sync_refuses_the_event);
 	tcase_add_test(sp, wal_is_full);
 	tcase_add_test(sp, wal_fills_its_disk);
