@@ -86,7 +86,7 @@ def wal_stored(d):
 
 
 def wal_left(base):
-    return [f for f in os.listdir(os.path.join(base, "wal")) if not f.endswith(".new")]
+    return os.listdir(os.path.join(base, "wal"))
 
 
 @each_engine(

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/push/wal.h"
@@ -43,9 +44,10 @@ struct wal_producer {
 };
 
 struct fw_wal {
-	char *folder, name[64];
+	char *folder;
 	int64_t sync_ms;
-	_Atomic uint64_t next_file;
+	_Atomic unsigned next_file;
+	_Atomic bool folder_dirty; /* has a new file since the last sync */
 	pthread_t thread;
 	bool threaded;
 	pthread_mutex_t lock; /* guards closing, with cond */
@@ -57,12 +59,32 @@ struct fw_wal {
 
 static void segment_free(struct wal_segment *g, bool drop)
 {
-	if (drop)
-		unlink(g->path);
+	if (drop && unlink(g->path))
+		fw_warn("wal_dir: cannot remove %s, whose rows are all stored: %s (the next start reads it again)",
+			g->path, strerror(errno));
 	if (g->fd >= 0)
 		close(g->fd);
 	free(g->path);
 	free(g);
+}
+
+/* Somebody has removed the file. */
+static bool segment_is_gone(const struct wal_segment *g)
+{
+	struct stat st;
+
+	if (fstat(g->fd, &st) || st.st_nlink)
+		return false;
+	fw_warn("wal_dir: somebody has removed %s: rows of it that are not stored are in memory only", g->path);
+	return true;
+}
+
+static int segment_refuse(const struct wal_segment *g, int e, struct fw_err *err)
+{
+	bool full = e == ENOSPC || e == EDQUOT || e == EFBIG;
+
+	return fw_err_set(err, FW_EIO, "wal_dir: %s: %s (%s)", g->path, strerror(e),
+		full ? "free some space there" : "check the folder and its disk");
 }
 
 bool fw_wal_file_is_at(int fd, const char *path)
@@ -74,35 +96,68 @@ bool fw_wal_file_is_at(int fd, const char *path)
 }
 
 /*
- * The file gets its final name after it is locked: a reader opens any file that no process holds.
+ * Creates and locks a file of this name. 0, or an errno; EEXIST: try another name. The name is ours
+ * because no other file had it. A reader that sees the file before it is locked may lock it first,
+ * and then removes it, as an empty file.
  */
+static int segment_create_file(struct wal_segment *g)
+{
+	g->fd = open(g->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+	if (g->fd < 0)
+		return errno;
+	if (flock(g->fd, LOCK_EX | LOCK_NB) == 0)
+		return fw_wal_file_is_at(g->fd, g->path) ? 0 : EEXIST;
+	return errno == EWOULDBLOCK ? EEXIST : errno;
+}
+
+/* The pid is for people: it makes no name unique. */
+static int segment_open_file(struct fw_wal *s, struct wal_segment *g)
+{
+	struct fw_buf path = FW_BUF_INIT(0);
+	int e = EEXIST;
+
+	while (e == EEXIST) {
+		if (g->fd >= 0)
+			close(g->fd);
+		free(g->path);
+		fw_buf_addf(
+			&path, "%s/%d-%u" FW_WAL_SUFFIX, s->folder, (int)getpid(), atomic_fetch_add(&s->next_file, 1));
+		g->path = fw_buf_take(&path, NULL);
+		g->fd = -1;
+		if (!g->path)
+			return ENOMEM;
+		e = segment_create_file(g);
+	}
+	return e;
+}
+
+/* A row survives a power failure only if the name of its file does. */
+static int wal_note_file(struct fw_wal *s)
+{
+	if (!s->sync_ms)
+		return fw_folder_sync(s->folder);
+	atomic_store(&s->folder_dirty, true);
+	return 0;
+}
+
 static struct wal_segment *segment_new(struct fw_wal *s, struct fw_err *err)
 {
-	unsigned long long number = atomic_fetch_add(&s->next_file, 1);
 	struct wal_segment *g = calloc(1, sizeof(*g));
-	struct fw_buf path = FW_BUF_INIT(0), early = FW_BUF_INIT(0);
+	int e;
 
-	fw_buf_addf(&path, "%s/%s-%llu" FW_WAL_SUFFIX, s->folder, s->name, number);
-	fw_buf_addf(&early, "%s/%s-%llu" FW_WAL_UNNAMED_SUFFIX, s->folder, s->name, number);
-	if (!g || path.rc || early.rc) {
-		fw_err_set(err, FW_ENOMEM, "out of memory");
-		free(g);
-		g = NULL;
-		goto out;
+	if (!g) {
+		(void)fw_no_memory(err);
+		return NULL;
 	}
-	g->path = fw_buf_take(&path, NULL);
-	g->fd = open(early.p, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-	if (g->fd < 0 || flock(g->fd, LOCK_EX | LOCK_NB) || rename(early.p, g->path)) {
-		fw_err_set(err, FW_EIO, "wal_dir: %s: %s", g->path, strerror(errno));
-		if (g->fd >= 0)
-			unlink(early.p);
-		segment_free(g, false);
-		g = NULL;
-	}
-out:
-	fw_buf_finish(&path);
-	fw_buf_finish(&early);
-	return g;
+	g->fd = -1;
+	e = segment_open_file(s, g);
+	if (!e)
+		e = wal_note_file(s);
+	if (!e)
+		return g;
+	(void)(g->path ? segment_refuse(g, e, err) : fw_no_memory(err));
+	segment_free(g, g->fd >= 0);
+	return NULL;
 }
 
 /* ---- the producer -------------------------------------------------------- */
@@ -135,7 +190,7 @@ static int segment_write(struct wal_segment *g, struct fw_buf *draft, bool sync,
 	 * and frees space on a full disk.
 	 */
 	g->closed = ftruncate(g->fd, (off_t)g->bytes) || g->bytes;
-	return fw_err_set(err, FW_EIO, "wal_dir: %s: %s (free some space there)", g->path, strerror(e));
+	return segment_refuse(g, e, err);
 }
 
 /* Deletes the segments before the newest whose rows are all stored. */
@@ -162,6 +217,8 @@ int fw_wal_write(struct fw_wal *s, size_t producer, uint64_t rows, struct fw_err
 	pthread_mutex_lock(&l->lock);
 	assert(rows >= l->stored);
 	g = l->newest;
+	if (g && !s->sync_ms && !g->closed)
+		g->closed = segment_is_gone(g);
 	if (!g || g->closed || g->bytes + l->draft.len > SEGMENT_BYTES) {
 		g = segment_new(s, err);
 		if (g && l->newest)
@@ -208,6 +265,7 @@ static int segment_take_dirty(struct wal_producer *l)
 	for (struct wal_segment *g = l->oldest; g && fd < 0; g = g->next) {
 		if (g->dirty) {
 			g->dirty = false;
+			g->closed = g->closed || segment_is_gone(g);
 			fd = fcntl(g->fd, F_DUPFD_CLOEXEC, 0);
 		}
 	}
@@ -215,16 +273,29 @@ static int segment_take_dirty(struct wal_producer *l)
 	return fd;
 }
 
+static void sync_report(int e)
+{
+	if (e)
+		fw_warn("wal_dir: accepted rows may be lost in a power failure, sync failed: %s (check the disk)",
+			strerror(e));
+}
+
 static void wal_producer_sync(struct wal_producer *l)
 {
 	int fd;
 
 	while ((fd = segment_take_dirty(l)) >= 0) {
-		if (fdatasync(fd))
-			fw_warn("wal_dir: accepted rows may be lost in a power failure, sync failed: %s",
-				strerror(errno));
+		sync_report(fdatasync(fd) ? errno : 0);
 		close(fd);
 	}
+}
+
+static void wal_sync(struct fw_wal *s)
+{
+	for (size_t i = 0; i < s->producer_n; i++)
+		wal_producer_sync(&s->producer[i]);
+	if (atomic_exchange(&s->folder_dirty, false))
+		sync_report(fw_folder_sync(s->folder));
 }
 
 static void *wal_sync_main(void *arg)
@@ -233,12 +304,11 @@ static void *wal_sync_main(void *arg)
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->closing) {
-		struct timespec at = fw_timespec(fw_now_ms() + s->sync_ms);
+		struct timespec at = fw_timespec(fw_mono_ms() + s->sync_ms);
 
 		pthread_cond_timedwait(&s->cond, &s->lock, &at);
 		pthread_mutex_unlock(&s->lock);
-		for (size_t i = 0; i < s->producer_n; i++)
-			wal_producer_sync(&s->producer[i]);
+		wal_sync(s);
 		pthread_mutex_lock(&s->lock);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -250,21 +320,21 @@ static void *wal_sync_main(void *arg)
 int fw_wal_open(const char *folder, int64_t sync_ms, size_t producers, struct fw_wal **out, struct fw_err *err)
 {
 	struct fw_wal *s;
-	int rc = 0;
+	int rc = 0, e = fw_folder_create(folder);
 
 	*out = NULL;
-	if ((mkdir(folder, 0700) && errno != EEXIST) || access(folder, R_OK | W_OK | X_OK))
-		return fw_err_set(err, FW_EINVAL, "wal_dir = %s: %s", folder, strerror(errno));
+	if (!e && access(folder, R_OK | W_OK | X_OK))
+		e = errno;
+	if (e)
+		return fw_err_set(err, FW_EINVAL, "wal_dir = %s: %s", folder, strerror(e));
 	s = calloc(1, sizeof(*s) + producers * sizeof(s->producer[0]));
 	if (!s)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	s->folder = fw_str_dup(fw_str(folder));
 	s->sync_ms = sync_ms;
 	s->producer_n = producers;
-	/* the time makes it unique, because pids are reused */
-	(void)fw_snprintf(s->name, sizeof(s->name), "%lld-%d", (long long)fw_now_ms(), (int)getpid());
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->cond, NULL);
+	fw_mono_cond_init(&s->cond);
 	for (size_t i = 0; i < producers; i++)
 		pthread_mutex_init(&s->producer[i].lock, NULL);
 	if (!s->folder)
@@ -304,10 +374,9 @@ void fw_wal_close(struct fw_wal *s)
 	pthread_mutex_unlock(&s->lock);
 	if (s->threaded)
 		pthread_join(s->thread, NULL);
-	for (size_t i = 0; i < s->producer_n; i++) {
-		wal_producer_sync(&s->producer[i]);
+	wal_sync(s);
+	for (size_t i = 0; i < s->producer_n; i++)
 		wal_producer_finish(&s->producer[i]);
-	}
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->cond);
 	free(s->folder);

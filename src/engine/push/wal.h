@@ -5,9 +5,9 @@
  *
  * Each producer has a log of its own: files "NAME.wal" in one folder, to which it appends records
  * (wal_format.h). Each file is locked (flock) while its process lives. Written records survive
- * kill -9; a thread syncs them to the disk every sync_ms. A file is deleted when all its rows are
- * stored. The next start replays the files that no process holds (wal_reader.h); the store skips
- * rows that it has already, by their ids.
+ * kill -9; a thread syncs them, and the folder if it has a new file, to the disk every sync_ms. A
+ * file is deleted when all its rows are stored. The next start replays the files that no process
+ * holds (wal_reader.h); the store skips rows that it has already, by their ids.
  *
  * Threads: a producer writes its log; the flusher calls fw_wal_stored() and reads.
  */
@@ -46,7 +46,6 @@ void fw_wal_stored(struct fw_wal *s, size_t producer, uint64_t rows);
 /* ---- shared with wal_reader.c -------------------------------------------- */
 
 #define FW_WAL_SUFFIX ".wal"
-#define FW_WAL_UNNAMED_SUFFIX ".new"
 
 /*
  * Is the open file the one that has this name now? Ask after locking it: its name may have been

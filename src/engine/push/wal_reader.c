@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -173,17 +172,6 @@ static void wal_reader_end_file(const struct fw_wal_reader *r)
 			r->path, strerror(errno));
 }
 
-/* Its process died before it renamed the file: the file is empty. */
-static void wal_reader_remove_unnamed(const struct fw_wal_reader *r, const char *name)
-{
-	int at = dirfd(r->dir);
-	struct stat st;
-
-	if (at >= 0 && !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) && !st.st_size &&
-		st.st_mtime < time(NULL) - 60)
-		unlinkat(at, name, 0);
-}
-
 bool fw_wal_reader_next(struct fw_wal_reader *r)
 {
 	struct dirent *e;
@@ -192,8 +180,6 @@ bool fw_wal_reader_next(struct fw_wal_reader *r)
 	if (r->path)
 		wal_reader_end_file(r);
 	while ((e = readdir(r->dir))) {
-		if (fw_str_ends(fw_str(e->d_name), FW_STR(FW_WAL_UNNAMED_SUFFIX)))
-			wal_reader_remove_unnamed(r, e->d_name);
 		if (!fw_str_ends(fw_str(e->d_name), FW_STR(FW_WAL_SUFFIX)))
 			continue;
 		rc = wal_reader_open_file(r, e->d_name);

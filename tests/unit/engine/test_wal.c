@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The write-ahead log's files: damage costs the damaged record alone, and is said truly.
+ * The write-ahead log's files: damage costs the damaged record alone and is said truly, no file of
+ * another life is lost, and what may be lost in a power failure is what wal_sync_ms allows.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -77,8 +79,19 @@ ssize_t __wrap___pread64_chk(int fd, void *p, size_t n, off_t at, size_t cap)
 	return __wrap_pread64(fd, p, n, at);
 }
 
-/* failing, sync_fails: the errno of unlink() and rename(); of fdatasync(); 0: none */
-static _Atomic int failing, sync_fails;
+/* failing, sync_fails: the errno of fsync(), unlink() and rename(); of fdatasync(); 0: none */
+static _Atomic int synced_folders, failing, sync_fails;
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+	struct stat st;
+
+	synced_folders += !fstat(fd, &st) && S_ISDIR(st.st_mode);
+	errno = failing;
+	return failing ? -1 : __real_fsync(fd);
+}
 
 int __real_fdatasync(int fd);
 int __wrap_fdatasync(int fd);
@@ -816,6 +829,39 @@ static int wal_put(struct fw_wal *s, size_t from, size_t to)
 	return fw_wal_write(s, 0, to, &err);
 }
 
+static const char *own(unsigned number, const char *tail)
+{
+	static char name[2][80];
+	static unsigned turn;
+
+	turn ^= 1;
+	ck_assert(fw_snprintf(name[turn], sizeof(name[0]), "%d-%u.wal%s", (int)getpid(), number, tail));
+	return name[turn];
+}
+
+/* The names that would come next exist: files of an earlier process with this pid, or a copy. */
+START_TEST(new_file_replaces_none)
+{
+	struct image m;
+	struct fw_wal *s;
+
+	image_make(&m, false);
+	file_write(own(0, ""), m.b.p, m.b.len);
+	file_write(own(1, ""), m.b.p, 0);
+	ck_assert_int_eq(mkdir(in_folder(own(2, "")), 0700), 0);
+	s = wal_open(_i * 1000);
+	ck_assert_int_eq(wal_put(s, 0, 3), 0);
+	ck_assert_uint_eq(file_bytes(own(0, "")), m.b.len);
+	ck_assert_uint_eq(file_bytes(own(1, "")), 0);
+	ck_assert_uint_eq(file_bytes(own(3, "")), m.at[3]);
+	ck_assert_uint_eq(replay(false), RECORDS); /* not ours: we live */
+	ck_assert_uint_eq(file_bytes(own(0, "")), SIZE_MAX);
+	fw_wal_close(s);
+	ck_assert_uint_eq(replay(false), 3);
+	fw_buf_finish(&m.b);
+}
+END_TEST
+
 /* Two logs of one process; a draft that is discarded; several files in a row. */
 START_TEST(written_is_read)
 {
@@ -857,6 +903,7 @@ START_TEST(short_write)
 	ck_assert_int_eq(wal_put(s, 0, 5), 0);
 	ck_assert_int_eq(wal_put(s, 5, 9), FW_EIO);
 	ck_assert_msg(strstr(err.text, "wal_dir: ") && strstr(err.text, "(free some space there)"), "%s", err.text);
+	ck_assert_uint_eq(file_bytes(own(0, "")), m.at[5]);
 	setrlimit(RLIMIT_FSIZE, &was);
 	ck_assert_int_eq(wal_put(s, 5, 8), 0);
 	fw_wal_close(s);
@@ -874,11 +921,99 @@ START_TEST(refused_write_has_no_numbers)
 	ck_assert_int_eq(wal_put(s, 0, 2), 0);
 	sync_fails = EIO;
 	ck_assert_int_eq(wal_put(s, 2, 4), FW_EIO);
+	ck_assert_msg(strstr(err.text, "(check the folder and its disk)"), "%s", err.text);
 	sync_fails = 0;
 	ck_assert_int_eq(wal_put(s, 2, 5), 0);
 	fw_wal_close(s);
 	ck_assert_uint_eq(replay(false), 5);
 	ck_assert_str_eq(logged, "");
+}
+END_TEST
+
+/* wal_sync_ms = 0: no push is answered before the file's name is on the disk. */
+START_TEST(folder_is_synced_before_the_first_answer)
+{
+	struct fw_wal *s = wal_open(0);
+
+	synced_folders = 0;
+	failing = EIO;
+	ck_assert_int_eq(wal_put(s, 0, 1), FW_EIO);
+	ck_assert_msg(strstr(err.text, "Input/output error (check the folder and its disk)"), "%s", err.text);
+	failing = 0;
+	ck_assert_int_eq(synced_folders, 1);
+	ck_assert_int_eq(wal_put(s, 0, 1), 0);
+	ck_assert_int_eq(synced_folders, 2);
+	ck_assert_int_eq(wal_put(s, 1, 2), 0);
+	ck_assert_int_eq(synced_folders, 2);
+	fw_wal_close(s);
+	ck_assert_uint_eq(replay(false), 2);
+}
+END_TEST
+
+START_TEST(folder_is_synced_by_the_thread)
+{
+	struct fw_wal *s = wal_open(1);
+
+	synced_folders = 0;
+	ck_assert_int_eq(wal_put(s, 0, 1), 0);
+	while (!synced_folders)
+		usleep(1000);
+	fw_wal_close(s);
+	ck_assert_int_eq(synced_folders, 1);
+	s = wal_open(3600 * 1000);
+	ck_assert_int_eq(wal_put(s, 0, 1), 0);
+	failing = EIO;
+	fw_wal_close(s); /* as the end does */
+	failing = 0;
+	ck_assert_int_eq(synced_folders, 2);
+	check_logged("1 wal_dir: accepted rows may be lost in a power failure, sync failed: Input/output error");
+}
+END_TEST
+
+/* The setting's folder itself. */
+START_TEST(new_folder_is_synced_into_its_parent)
+{
+	struct fw_wal *s;
+	char path[100];
+
+	ck_assert(fw_snprintf(path, sizeof(path), "%s/wal/", folder));
+	synced_folders = 0;
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(fw_wal_open(path, 0, 1, &s, &err), 0);
+		ck_assert_int_eq(synced_folders, 1); /* when it is new */
+		fw_wal_close(s);
+	}
+	rmdir(path);
+	failing = EIO;
+	ck_assert_int_eq(fw_wal_open(path, 0, 1, &s, &err), FW_EINVAL);
+	ck_assert_msg(strstr(err.text, "Input/output error"), "%s", err.text);
+}
+END_TEST
+
+/* Somebody removes the files of a running server, then the folder. */
+START_TEST(removed_file_takes_no_more_rows)
+{
+	struct fw_wal *s = wal_open(_i);
+
+	ck_assert_int_eq(wal_put(s, 0, 3), 0);
+	ck_assert_int_eq(__real_unlink(in_folder(own(0, ""))), 0);
+	/* with a thread, once it has seen it */
+	for (size_t i = 3; file_bytes(own(1, "")) == SIZE_MAX; i += _i == 0 || i + 1 < RECORDS) {
+		ck_assert_int_eq(wal_put(s, i, i + 1), 0);
+		ck_assert(_i || i == 3);
+		usleep(1000 * (unsigned)_i);
+	}
+	check_logged("1 wal_dir: somebody has removed %s: rows of it that are not stored are in memory only",
+		in_folder(own(0, "")));
+	ck_assert_int_eq(__real_unlink(in_folder(own(1, ""))), 0);
+	rmdir(folder);
+	while (wal_put(s, RECORDS - 1, RECORDS) == 0)
+		usleep(1000);
+	ck_assert_msg(strstr(err.text, "No such file or directory (check the folder and its disk)"), "%s", err.text);
+	ck_assert_int_eq(mkdir(folder, 0700), 0); /* and it is back */
+	ck_assert_int_eq(wal_put(s, RECORDS - 1, RECORDS), 0);
+	fw_wal_close(s);
+	ck_assert_uint_eq(replay(false), 1);
 }
 END_TEST
 
@@ -909,9 +1044,14 @@ int main(void)
 	tcase_add_test(f, what_is_no_file_stays);
 	tcase_add_test(f, file_that_cannot_be_removed);
 	tcase_add_test(f, folder_that_is_not_there);
+	tcase_add_loop_test(f, new_file_replaces_none, 0, 2); /* 0: wal_sync_ms = 0; else a thread */
 	tcase_add_test(f, written_is_read);
 	tcase_add_loop_test(f, short_write, 0, 2);
 	tcase_add_test(f, refused_write_has_no_numbers);
+	tcase_add_test(f, folder_is_synced_before_the_first_answer);
+	tcase_add_test(f, folder_is_synced_by_the_thread);
+	tcase_add_test(f, new_folder_is_synced_into_its_parent);
+	tcase_add_loop_test(f, removed_file_takes_no_more_rows, 0, 2);
 	suite_add_tcase(s, f);
 	return run_suite(s);
 }
