@@ -4,6 +4,7 @@
  * open no socket.
  */
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <openssl/pem.h>
@@ -87,6 +88,35 @@ static int check_path(const char *setting, const char *path, int mode, fw_doctor
 	return e ? FW_DOCTOR_BROKEN : FW_DOCTOR_FINE;
 }
 
+/* Files that a replay kept, because it skipped records of them. */
+static size_t wal_damaged_n(const char *folder)
+{
+	DIR *d = opendir(folder);
+	struct dirent *e;
+	size_t n = 0;
+
+	while (d && (e = readdir(d)))
+		n += strstr(e->d_name, ".wal.damaged") != NULL;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static int check_wal(const char *folder, fw_doctor_cb *cb, void *ctx)
+{
+	int level = check_path("wal_dir", folder, R_OK | W_OK | X_OK, cb, ctx);
+	size_t n = level == FW_DOCTOR_FINE ? wal_damaged_n(folder) : 0;
+	char found[500];
+
+	if (!n)
+		return level;
+	(void)fw_snprintf(found, sizeof(found), "wal_dir = %s has %zu damaged file%s: rows of %s were skipped", folder,
+		n, n == 1 ? "" : "s", n == 1 ? "it" : "them");
+	cb(ctx, "wal_dir", FW_DOCTOR_NOTE, found,
+		"the server's log says how many rows, and where; check the disk, then remove NAME.wal.damaged");
+	return FW_DOCTOR_NOTE;
+}
+
 int fw_serve_check(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 {
 	int worst = check_tls(c, cb, ctx);
@@ -94,6 +124,6 @@ int fw_serve_check(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 	if (c->access_log && strcmp(c->access_log, "-") != 0)
 		worst = FW_MAX(worst, check_path("access_log", c->access_log, W_OK, cb, ctx));
 	if (c->wal_dir)
-		worst = FW_MAX(worst, check_path("wal_dir", c->wal_dir, R_OK | W_OK | X_OK, cb, ctx));
+		worst = FW_MAX(worst, check_wal(c->wal_dir, cb, ctx));
 	return worst;
 }

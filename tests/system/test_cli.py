@@ -1224,6 +1224,11 @@ def doctor_server(base):
                 re.M),
             found)
     holds(not os.path.exists(os.path.join(base, "x")), "no file was created")
+    wal = os.path.join(base, "wal")
+    os.mkdir(wal)
+    open(os.path.join(wal, "7-0.wal.damaged"), "w", encoding="utf-8").close()
+    found = w.run("doctor", "--wal-dir", wal).stdout
+    holds(re.search(r"^note +wal_dir .* has 1 damaged file: rows .* skipped\n +-> the server", found, re.M), found)
 
 
 @case("a store's password is never printed, in any form of the URL")
