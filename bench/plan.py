@@ -119,7 +119,7 @@ class Copies:
         self.n += 1
         fw = Feedwheel(self.world.base, self.conf, "copy%d.db" % self.n)
         for f in os.listdir(self.world.base):
-            if f.startswith("copy") and f.endswith((".db", ".db-wal", ".db-shm")):
+            if f.startswith("copy") and f.endswith((".db", ".db-wal", ".db-shm", ".db-checkpoint")):
                 os.unlink(os.path.join(self.world.base, f))
         self.first.sql("VACUUM INTO ?", fw.path, write=True)
         return fw

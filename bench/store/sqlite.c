@@ -132,7 +132,7 @@ static struct work bare_claim(const char *url, int workers, double seconds, int 
 
 static void forget(const char *name)
 {
-	static const char *const suffix[] = {"", "-wal", "-shm"};
+	static const char *const suffix[] = {"", "-wal", "-shm", "-checkpoint"};
 	char path[300];
 
 	for (size_t i = 0; i < FW_N(suffix); i++) {

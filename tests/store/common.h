@@ -21,6 +21,7 @@
  *   accounts.c      accounts and what they have read, against a model
  *   copy.c          the engine's copy from one store into another
  *   manpage.c       feedwheel-store(7)
+ *   sqlite_journal.c  checkpoints, their lock, and the locks of a new file
  *   *_faults.c      servers and files that are locked, full, broken, foreign or killed
  *   dialect_mysql.c what only the MySQL dialect does
  *

@@ -81,8 +81,9 @@ static void sqlite_rollback(struct sql *sql)
 
 static int sqlite_commit(struct sql *sql, struct fw_err *err)
 {
-	int rc = sql_exec(sql, "COMMIT", SQL_NONE, err);
+	int lock_fd = sqlite_checkpoint_begin(sqlite_db(sql)), rc = sql_exec(sql, "COMMIT", SQL_NONE, err);
 
+	sqlite_checkpoint_end(sqlite_db(sql), lock_fd);
 	if (rc)
 		sqlite_rollback(sql);
 	return rc;

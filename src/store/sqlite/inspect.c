@@ -88,13 +88,23 @@ static void inspect_mode(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx
 	(void)fw_snprintf(text, sizeof(text),
 		"other users can open the file (mode %04o), which holds passwords and secrets",
 		(unsigned)sb.st_mode & 07777);
-	cb(ctx, "permissions", 1, text, "chmod 600 the file and those with -wal and -shm beside it");
+	cb(ctx, "permissions", 1, text, "chmod 600 the file and those with -wal, -shm and -checkpoint beside it");
 }
 
 static int inspect_journal_row(void *ctx, const struct sql_row *row)
 {
 	*(bool *)ctx = fw_str_eq(sql_str(row, 0), FW_STR("wal"));
 	return 0;
+}
+
+/* Our processes take turns (checkpoint.c); other programs do not know that lock. */
+static void inspect_version(int version, fw_inspect_cb *cb, void *ctx)
+{
+	if (sqlite_loses_commits(version))
+		cb(ctx, "engine", 1,
+			"this SQLite (3.7.0 to 3.51.2) can lose commits when two programs checkpoint a file at once; "
+			"feedwheel's processes take turns",
+			"do not write with other programs while feedwheel runs");
 }
 
 static int inspect_settings(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
@@ -110,6 +120,8 @@ static int inspect_settings(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, s
 	(void)fw_snprintf(
 		text, sizeof(text), "SQLite %s, pages of %lld bytes", sqlite3_libversion(), (long long)page_bytes);
 	cb(ctx, "engine", 0, text, "");
+	if (!s->memory)
+		inspect_version(sqlite3_libversion_number(), cb, ctx);
 	if (s->memory) {
 		cb(ctx, "durability", 1, "in memory only: lost when this process ends",
 			"use a file: sqlite:/path/feeds.db");

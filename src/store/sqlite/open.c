@@ -19,9 +19,7 @@
 #include "store/sqlite/sqlite.h"
 #include "base/banned.h"
 
-#define PAGE_BYTES 4096
 #define CACHE_BYTES ((size_t)8 << 20)
-#define CHECKPOINT_BYTES ((size_t)64 << 20) /* length of the WAL at which it is checkpointed */
 
 static void sqlite_close(struct store *st)
 {
@@ -30,6 +28,7 @@ static void sqlite_close(struct store *st)
 	for (size_t i = 0; i < s->kept_n; i++)
 		sqlite3_finalize(s->kept[i].q);
 	sqlite3_close(s->db);
+	free(s->lock_path);
 	free(s->path);
 	free(s);
 }
@@ -133,23 +132,22 @@ static int sqlite_settings(struct sqlite_db *s, const struct fw_store_config *cf
 	char sql[400];
 	int rc;
 
+	sqlite_checkpoint_setup(s);
 	sqlite3_busy_handler(s->db, sqlite_busy, s);
 	sqlite3_extended_result_codes(s->db, 1);
 	if (!fw_snprintf(sql, sizeof(sql),
 		    "PRAGMA page_size=%d; PRAGMA cache_size=-%zu; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=0; "
 		    "PRAGMA foreign_keys=0; PRAGMA secure_delete=FAST",
-		    PAGE_BYTES, cache / 1024))
+		    SQLITE_PAGE_BYTES, cache / 1024))
 		return fw_err_set(err, FW_EINVAL, "%s: page_cache_bytes out of range", s->path);
 	rc = s->sql.dialect->script(&s->sql, sql, err);
 	if (rc || s->sql.read_only || s->memory)
 		return rc;
 	rc = sqlite_wal_enable(s, err);
-	if (!rc &&
-		!fw_snprintf(sql, sizeof(sql),
-			"PRAGMA synchronous=%s; PRAGMA wal_autocheckpoint=%zu; PRAGMA journal_size_limit=%zu",
-			s->sql.async_commit ? "NORMAL" : "FULL", CHECKPOINT_BYTES / PAGE_BYTES, CHECKPOINT_BYTES))
-		return fw_err_set(err, FW_EINVAL, "%s: checkpoint size out of range", s->path);
-	return rc ? rc : s->sql.dialect->script(&s->sql, sql, err);
+	(void)fw_snprintf(sql, sizeof(sql), "PRAGMA synchronous=%s; PRAGMA journal_size_limit=%d",
+		s->sql.async_commit ? "NORMAL" : "FULL", SQLITE_WAL_BYTES);
+	rc = rc ? rc : s->sql.dialect->script(&s->sql, sql, err);
+	return rc ? rc : sqlite_checkpoint_open(s, err);
 }
 
 /* Read the version of the schema, 0 for an empty file. FW_EINVAL: a database of another program. */

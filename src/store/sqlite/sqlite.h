@@ -8,11 +8,17 @@
 #include "store/sql/core.h"
 
 #define SQLITE_STATEMENTS 256 /* prepared statements per connection, at most */
+#define SQLITE_PAGE_BYTES 4096
+#define SQLITE_WAL_BYTES (64 << 20) /* length of the WAL at which it is checkpointed */
 
 struct sqlite_db {
 	struct sql sql;
 	sqlite3 *db;
 	char *path;
+	char *lock_path;       /* FILE-checkpoint; NULL: this connection does not write a file */
+	int wal_frames;        /* in the WAL after the last commit */
+	int checkpoint_frames; /* from this many on; tests lower it */
+	bool committed;        /* the last COMMIT wrote frames */
 	int64_t busy_since_ms;
 	int64_t data_version, changes; /* as last read by sqlite_changed() */
 	bool memory;
@@ -34,6 +40,17 @@ extern const struct sql_dialect sqlite_dialect;
 
 /* Report SQLite's last error, as an FW_E* with its remedy. doing: "reading". */
 int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err);
+
+/*
+ * checkpoint.c. setup: once per connection, before it writes; open: creates FILE-checkpoint. begin
+ * and end stand around each COMMIT; begin returns what end takes.
+ */
+void sqlite_checkpoint_setup(struct sqlite_db *s);
+int sqlite_checkpoint_open(struct sqlite_db *s, struct fw_err *err);
+int sqlite_checkpoint_begin(struct sqlite_db *s);
+void sqlite_checkpoint_end(struct sqlite_db *s, int fd);
+/* Can checkpoints of two programs lose commits with this version of SQLite (3040001: 3.40.1)? */
+bool sqlite_loses_commits(int version);
 
 /* inspect.c. sqlite_changed(): has another connection raised `changes` since the last? Cheap. */
 int sqlite_changed(struct sqlite_db *s, bool *changed, struct fw_err *err);

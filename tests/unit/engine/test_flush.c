@@ -51,7 +51,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	static const char *const tail[] = {"", "-wal", "-shm"};
+	static const char *const tail[] = {"", "-wal", "-shm", "-checkpoint"};
 	char name[120];
 
 	fw_config_destroy(config);

@@ -1134,10 +1134,10 @@ static void store_begin(void)
 
 static void store_end(void)
 {
-	static const char *const NAMES[] = {"feeds.db", "feeds.db-wal", "feeds.db-shm"};
+	static const char *const NAMES[] = {"feeds.db", "feeds.db-wal", "feeds.db-shm", "feeds.db-checkpoint"};
 
 	world_leave();
-	for (int i = 0; i < 3; i++) {
+	for (size_t i = 0; i < FW_N(NAMES); i++) {
 		(void)fw_snprintf(path, sizeof(path), "%s/%s", folder, NAMES[i]);
 		(void)unlink(path);
 	}

@@ -531,6 +531,7 @@ static void world_begin(void)
 
 static void world_end(void)
 {
+	static const char *const NAMES[] = {"feeds.db", "feeds.db-wal", "feeds.db-shm", "feeds.db-checkpoint"};
 	char name[300];
 
 	for (int i = 0; i < WORKERS; i++) {
@@ -540,9 +541,7 @@ static void world_end(void)
 		worker_finish(&sims[i].w);
 	}
 	fw_config_destroy(config);
-	for (int i = 0; i < 3; i++) {
-		static const char *const NAMES[] = {"feeds.db", "feeds.db-wal", "feeds.db-shm"};
-
+	for (size_t i = 0; i < FW_N(NAMES); i++) {
 		(void)fw_snprintf(name, sizeof(name), "%s/%s", path, NAMES[i]);
 		(void)unlink(name);
 	}
