@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """The house's style, as far as a program sees it: long lines, static names that stand in two files,
-retired words, layout, wall clocks.
+retired words, layout, wall clocks, who opens a store's file.
 
   tools/style.py          checks every file that git knows; exit 1 and a line `file:line: problem` for each violation
 
@@ -25,6 +25,10 @@ DATA = re.compile(r"^(tests/(cases|corpus)/|tests/fuzz/(corpus|dict)/|demo/|docs
 MADE = ("src/parse/charset/table.h", "src/parse/charset/entity_table.h")  # written by tools/gen_*.py
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[A-Za-z_]\w*|\s+|.", re.S)
 STATIC = re.compile(r"^static\s+(?!inline\b)[^=;({\[]*?\b(?!FW_)(\w+)\s*(?:\(|\[|=|;)", re.M)
+OPENS = re.compile(r"(?<![\w.>])(open|openat|creat|fopen|freopen)\s*\(([^;]*);")
+STORE_PATH = re.compile(r"\bstore\b|\bstore_url|\bfw_store_url")
+FUNCTION = re.compile(r"^\w[\w *]*?\b(\w+)\(", re.M)
+MAY_OPEN = ("sqlite_file_create", "checkpoint_file_open")
 found = []
 
 
@@ -118,6 +122,21 @@ def clocks(path, text):
         before = line
 
 
+def opens(path, text):
+    """Only SQLite opens the file of a store: whoever closes another descriptor of it drops the locks
+    of the whole process (src/store/sqlite/open.c). Two functions of the driver may open a file: one
+    makes a new store, one opens the file of a lock. Elsewhere no argument is a store's path."""
+    driver = path.startswith("src/store/sqlite/")
+    if not path.startswith("src/") or not path.endswith((".c", ".h")):
+        return
+    text = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group(0)), text, flags=re.S)
+    for match in OPENS.finditer(text):
+        function = FUNCTION.findall(text, 0, match.start())[-1:]
+        if function[0] not in MAY_OPEN if driver else STORE_PATH.search(match.group(2)):
+            report(path, text.count("\n", 0, match.start()) + 1,
+                   "%s() of a store's file: close() would drop this process's locks on it" % match.group(1))
+
+
 def layout(paths):
     """clang-format leaves the tree as it is. Releases from 14 to 19 agree on it."""
     if not shutil.which("clang-format"):
@@ -146,6 +165,7 @@ def main():
             continue
         lines_of(path, text)
         clocks(path, text)
+        opens(path, text)
         if path != "HACKING.md":
             vocabulary(path, text, words)
     statics(texts)

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SQLite's journal: who checkpoints, and when (src/store/sqlite/checkpoint.c). The interleaving is
- * forced: a connection's calls of its file call out at the moment that counts.
+ * SQLite's journal: who checkpoints, and when (src/store/sqlite/checkpoint.c); and the locks of a
+ * file that has just been made. The interleavings are forced: a connection's calls of its file, and
+ * close(), call out at the moment that counts.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -333,6 +338,105 @@ START_TEST(journal_shrinks_after_a_burst)
 }
 END_TEST
 
+/* ---- the locks of a new file ----------------------------------------------------------------- */
+
+static struct {
+	_Atomic(long) thread; /* the second thread's number; 0: not started */
+	atomic_bool armed, done;
+	pthread_t second;
+	struct fw_store *st;
+} made;
+
+static void *made_open(void *unused)
+{
+	made.thread = syscall(SYS_gettid);
+	made.st = store_open(url, FW_STORE_CREATE);
+	made.done = true;
+	return unused;
+}
+
+/* Does the second thread wait for a mutex? */
+static bool made_waits(void)
+{
+	char name[80], text[40] = "";
+	FILE *f;
+
+	if (!made.thread)
+		return false;
+	ck_assert(fw_snprintf(name, sizeof(name), "/proc/self/task/%ld/syscall", made.thread));
+	f = fopen(name, "r");
+	ck_assert(f && fgets(text, sizeof(text), f));
+	(void)fclose(f);
+	return atoll(text) == SYS_futex && text[0] != 'r';
+}
+
+/* The first thread closes the file that it has made: now the second one opens the store. */
+static void made_before_close(int fd)
+{
+	struct stat a, b;
+
+	if (!made.armed || fstat(fd, &a) || stat(path, &b) || a.st_ino != b.st_ino)
+		return;
+	made.armed = false;
+	ck_assert_int_eq(pthread_create(&made.second, NULL, made_open, NULL), 0);
+	while (!made.done && !made_waits())
+		sched_yield();
+}
+
+int close(int fd) /* of the whole program */
+{
+	made_before_close(fd);
+	return (int)syscall(SYS_close, fd);
+}
+
+/* The other program: it opens the store, and closes it. */
+static int visit_and_leave(const char *where)
+{
+	struct fw_store_config c = {.url = where};
+	struct fw_store *st;
+	struct fw_err err;
+
+	if (fw_store_open(&c, &st, &err)) {
+		fprintf(stderr, "# %s\n", err.text);
+		return 1;
+	}
+	fw_store_close(st);
+	return 0;
+}
+
+/*
+ * Two threads open a new store at once. The close() of the one that made the file must not drop the
+ * locks of the other: else a program that comes and goes takes itself for the last one, and deletes
+ * the journal under the feet of this process.
+ */
+START_TEST(store_is_made_by_two_threads)
+{
+	struct fw_store *st;
+	struct stat sb;
+	int status;
+	pid_t pid;
+
+	made.armed = true;
+	st = store_open(url, FW_STORE_CREATE);
+	ck_assert(!made.armed);
+	ck_assert_int_eq(pthread_join(made.second, NULL), 0);
+	write_some(st, 1);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		(void)execl("/proc/self/exe", "journal", "visit", url, (char *)NULL);
+		_exit(9);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	ck_assert_int_eq(stat(wal, &sb), 0);
+	write_some(made.st, 1);
+	ck_assert_int_eq(stats(st).feed_n, 2);
+	fw_store_close(made.st);
+	fw_store_close(st);
+}
+END_TEST
+
 /* ---- what doctor says ------------------------------------------------------------------------ */
 
 START_TEST(versions_that_lose_commits)
@@ -370,14 +474,16 @@ START_TEST(doctor_names_the_version)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const TTest *const each[] = {one_checkpoint_at_a_time, only_after_a_commit, lock_is_the_stores,
-		lock_that_cannot_be_made, journal_shrinks_after_a_burst, versions_that_lose_commits,
-		doctor_names_the_version};
+		lock_that_cannot_be_made, journal_shrinks_after_a_burst, store_is_made_by_two_threads,
+		versions_that_lose_commits, doctor_names_the_version};
 	const TTest *const twice[] = {commit_amid_a_checkpoint};
 	TCase *t;
 
+	if (argc == 3 && strcmp(argv[1], "visit") == 0)
+		return visit_and_leave(argv[2]);
 	t = cases("sqlite", setup, NULL, 120);
 	cases_add(t, each, FW_N(each), 1);
 	cases_add(t, twice, FW_N(twice), 2);

@@ -58,7 +58,7 @@ static int sqlite_file_create(struct sqlite_db *s, struct fw_err *err)
  * Check the path first, because SQLite's error texts are vague. Never open() an existing file here:
  * close() would drop this process's POSIX locks on it.
  */
-static int sqlite_file_check(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
+static int file_check_locked(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
 {
 	struct stat sb;
 
@@ -76,6 +76,22 @@ static int sqlite_file_check(struct sqlite_db *s, const struct fw_store_config *
 	if (faccessat(AT_FDCWD, s->path, R_OK, AT_EACCESS))
 		return fw_err_set(err, FW_EIO, "%s: %s: check the permissions of the file", s->path, strerror(errno));
 	return 0;
+}
+
+/*
+ * One thread at a time: if another one got to SQLite between open() and close() of a new file, the
+ * close() would drop its locks. Without them another program takes itself for the last one, deletes
+ * the journal, and what this process commits from then on goes into a deleted file.
+ */
+static int sqlite_file_check(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
+{
+	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+	int rc;
+
+	pthread_mutex_lock(&one);
+	rc = file_check_locked(s, cfg, err);
+	pthread_mutex_unlock(&one);
+	return rc;
 }
 
 /*
