@@ -15,6 +15,8 @@
  *   - Returns 0 or a negative FW_E*, and one line in err (may be NULL) that names the store and the
  *     remedy:
  *         FW_EIO       the connection or the file broke: close, open again, retry
+ *         FW_EUNUSABLE the store is damaged, or this user lacks a right to it: retrying does not
+ *                      help, a person must mend it
  *         FW_EAGAIN    busy for longer than busy_timeout_ms, or a deadlock: retry unchanged
  *         FW_ENOTFOUND FW_EINVAL FW_ENOMEM; FW_EINVAL also: the store is open for reading only
  *     Writes are idempotent: a retry after FW_EIO or FW_EAGAIN stores nothing twice, even if the
@@ -681,7 +683,7 @@ typedef void fw_inspect_cb(void *ctx, const char *name, int level, const char *f
 /*
  * *out is NULL on error. FW_EUNSUP: this build has no driver for the URL. FW_ENOTFOUND: the store
  * does not exist and FW_STORE_CREATE is not set. FW_EVERSION: the schema is newer than this
- * program.
+ * program. FW_EINVAL: the URL, its password, or the database of another program.
  */
 FW_API FW_MUST_CHECK int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err);
 /* st may be NULL. */

@@ -45,6 +45,7 @@ enum fw_code {
 	FW_EBLOCKED = -11,  /* the address guard refused the destination */
 	FW_EVERSION = -12,  /* the store is newer than this program: upgrade the program */
 	FW_ESTALE = -13,    /* the lease is gone: nothing was written */
+	FW_EUNUSABLE = -14, /* the store is damaged, or not ours to use: a person must mend it */
 };
 
 /* An error with its text for people. Usually on the caller's stack; functions accept NULL. */

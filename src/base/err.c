@@ -66,6 +66,8 @@ const char *fw_err_name(int rc)
 		return "version";
 	case FW_ESTALE:
 		return "stale";
+	case FW_EUNUSABLE:
+		return "unusable";
 	default:
 		return "unknown";
 	}

@@ -14,6 +14,22 @@
 #define FW_ERR(err, code, ...) ((void)fw_err_set(err, code, __VA_ARGS__), (code))
 #define FW_ERR_CODE(err) (assert((err)->rc), (err)->rc)
 
+/*
+ * Does waiting not mend it? The store is damaged, refuses this program, or is newer than it. Who
+ * runs for long says it once and ends, or goes on with what needs no store; it does not retry as in
+ * an outage.
+ */
+static inline bool fw_err_is_permanent(int rc)
+{
+	return rc == FW_EUNUSABLE || rc == FW_EVERSION;
+}
+
+/* Is it the store's fault, and not that of what was to be stored? Then the row is kept. */
+static inline bool fw_err_is_of_store(int rc)
+{
+	return rc == FW_EAGAIN || rc == FW_EIO || rc == FW_ENOMEM || fw_err_is_permanent(rc);
+}
+
 static inline int fw_no_memory(struct fw_err *err)
 {
 	return FW_ERR(err, FW_ENOMEM, "out of memory");

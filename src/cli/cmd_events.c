@@ -7,6 +7,7 @@
  * events_find_last() counts the events since a second ago, then since 8 s, 64 s and so on: event
  * numbers contain the time.
  */
+#include "base/err.h"
 #include "base/ids.h"
 #include "cli/cli.h"
 #include "feedwheel/ingest.h"
@@ -249,7 +250,7 @@ static int retry_put(struct events_retry *r, struct fw_store *st, size_t from, s
 		r->stored_n += rc ? 0 : (int64_t)n;
 		return rc;
 	}
-	if (rc == FW_EIO || rc == FW_EAGAIN || rc == FW_ENOMEM)
+	if (fw_err_is_of_store(rc))
 		return rc;
 	if (n == 1)
 		return retry_refused(r, st, &r->dead[from], err);

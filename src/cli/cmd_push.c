@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* push: store the entries of a file in a feed, like POST /v1/feeds/{id}/entries. */
+#include "base/err.h"
 #include "cli/cli.h"
 #include "feedwheel/deliver.h"
 #include "base/banned.h"
@@ -20,7 +21,7 @@ static struct fw_str push_content_type(struct cli *c, const char *path)
 
 static int push_failed(struct cli *c, const char *path, const struct fw_err *err)
 {
-	if (err->rc == FW_EIO || err->rc == FW_EVERSION)
+	if (err->rc == FW_EIO || fw_err_is_permanent(err->rc))
 		return cli_store_failed(c, err);
 	return cli_fail(c, CLI_SOME, "%s: %s%s", strcmp(path, "-") ? path : "standard input", err->text,
 		err->rc == FW_ELIMIT && strstr(err->text, "max_bytes") ? " (to raise it, give --max-body-bytes SIZE)" :

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The page: the entrance of its routes, parameters, responses. */
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/url.h"
 #include "base/utf8.h"

@@ -47,6 +47,7 @@
  *   - A slot that writes is one transaction, unless its comment says otherwise: all or nothing.
  *   - Returns 0 or FW_E*, with a text that names the store and the remedy:
  *         FW_EIO     the connection or the file broke: close, open again, retry
+ *         FW_EUNUSABLE  damaged, or a right is missing: retrying does not help
  *         FW_EAGAIN  locked by others for longer than busy_timeout_ms, or a deadlock: retry
  *         FW_ENOTFOUND FW_EVERSION FW_EINVAL FW_ENOMEM
  *   - Writes are idempotent: a retry after FW_EIO or FW_EAGAIN stores nothing twice, even if the

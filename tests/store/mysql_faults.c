@@ -264,8 +264,15 @@ START_TEST(server_errors)
 		{1927, FW_EIO, "connection broke"},
 		{2006, FW_EIO, "connection broke"},
 		{2013, FW_EIO, "connection broke"},
-		{1142, FW_EINVAL, "grant the user all"},
-		{1146, FW_EINVAL, "tables are missing"},
+		{1142, FW_EUNUSABLE, "grant the user all"},
+		{1143, FW_EUNUSABLE, "grant the user all"},
+		{1227, FW_EUNUSABLE, "grant the user all"},
+		{1146, FW_EUNUSABLE, "tables are missing"},
+		{1054, FW_EUNUSABLE, "changed the tables"},
+		{1033, FW_EUNUSABLE, "damaged"},
+		{1034, FW_EUNUSABLE, "damaged"},
+		{1194, FW_EUNUSABLE, "damaged"},
+		{1195, FW_EUNUSABLE, "damaged"},
 	};
 	struct work *w = work_begin(store_open(url, FW_STORE_CREATE));
 

@@ -346,7 +346,11 @@ START_TEST(every_answer) /* REL-09 */
 		{"57P03", FW_EIO, "opened anew"},
 		{"08006", FW_EIO, "opened anew"},
 		{"08P01", FW_EIO, "opened anew"},
-		{"42501", FW_EINVAL, "grant"},
+		{"42501", FW_EUNUSABLE, "grant"},
+		{"42P01", FW_EUNUSABLE, "tables are missing"},
+		{"42703", FW_EUNUSABLE, "changed the tables"},
+		{"XX001", FW_EUNUSABLE, "restore a backup"},
+		{"XX002", FW_EUNUSABLE, "REINDEX"},
 		{"XX000", FW_EINVAL, "XX000"},
 	};
 	struct work *w = work_begin(store_open(url, FW_STORE_CREATE));

@@ -228,7 +228,7 @@ START_TEST(not_a_database)
 
 	memset(junk, 'x', sizeof(junk));
 	write_file(junk, sizeof(junk));
-	refused(FW_STORE_CREATE, FW_EINVAL, "not an SQLite database");
+	refused(FW_STORE_CREATE, FW_EUNUSABLE, "not an SQLite database");
 }
 END_TEST
 
@@ -253,7 +253,7 @@ START_TEST(forbidden_file)
 	ck_assert_int_eq(chmod(scratch(), 0755), 0);
 	if (geteuid() == 0)
 		ck_assert_int_eq(seteuid(65534), 0); /* root may read everything */
-	refused(FW_STORE_CREATE, FW_EIO, "permissions");
+	refused(FW_STORE_CREATE, FW_EUNUSABLE, "permissions");
 	if (getuid() == 0)
 		ck_assert_int_eq(seteuid(0), 0);
 	ck_assert_int_eq(chmod(path, 0644), 0);
@@ -276,8 +276,8 @@ START_TEST(file_without_write_permission)
 	rc = fw_store_open(&c, &st, &err);
 	if (!rc)
 		rc = fw_store_subscribe(st, &n, 1, &err);
-	ck_assert_msg(
-		rc == FW_EIO && strstr(err.text, path) && strstr(err.text, "permissions"), "%d: %s", rc, err.text);
+	ck_assert_msg(rc == FW_EUNUSABLE && strstr(err.text, path) && strstr(err.text, "permissions"), "%d: %s", rc,
+		err.text);
 	fw_store_close(st);
 	if (getuid() == 0)
 		ck_assert_int_eq(seteuid(0), 0);
@@ -393,9 +393,10 @@ START_TEST(damaged_file)
 	close(fd);
 	st = store_open(url, 0);
 	rc = fw_store_feed_list(st, &all, keep_quiet, NULL, &err);
-	ck_assert_msg(rc == FW_EIO && strstr(err.text, path) && strstr(err.text, ".recover"), "%d: %s", rc, err.text);
+	ck_assert_msg(
+		rc == FW_EUNUSABLE && strstr(err.text, path) && strstr(err.text, ".recover"), "%d: %s", rc, err.text);
 	rc = fw_store_check(st, count_finding, &findings, &err);
-	ck_assert(rc == FW_EIO || findings > 0);
+	ck_assert(rc == FW_EUNUSABLE || findings > 0);
 	fw_store_close(st);
 }
 END_TEST
@@ -416,7 +417,7 @@ START_TEST(truncated_file)
 	rc = fw_store_open(&c, &st, &err);
 	if (!rc)
 		rc = fw_store_feed_list(st, &all, keep_quiet, NULL, &err);
-	ck_assert_msg(rc == FW_EIO && strstr(err.text, path), "%d: %s", rc, err.text);
+	ck_assert_msg(rc == FW_EUNUSABLE && strstr(err.text, path), "%d: %s", rc, err.text);
 	fw_store_close(st);
 }
 END_TEST

@@ -46,7 +46,7 @@ def not_a_database(base):
     with open(w.path, "w", encoding="ascii") as f:
         f.write("these are not the bytes of a database, but there are enough of them to be looked at\n" * 100)
     before = os.path.getsize(w.path)
-    error_is(w.run("add", "http://127.0.0.1/feed", code=CONFIG), "store.db", "not an SQLite database")
+    error_is(w.run("add", "http://127.0.0.1/feed", code=STORE), "store.db", "not an SQLite database")
     equal(os.path.getsize(w.path), before, "size")
 
 

@@ -492,7 +492,7 @@ def bad_stores(base):
     junk = os.path.join(base, "junk.db")
     with open(junk, "w", encoding="ascii") as f:
         f.write("this is no database, but it is long enough to be taken for one\n" * 100)
-    stderr_line(with_store("sqlite:" + junk, 4), junk, "not an SQLite database")
+    stderr_line(with_store("sqlite:" + junk, 3), junk, "not an SQLite database")
     stderr_line(plain("run", "--once", "--store", "sqlite:%s/none.db" % base, code=3), base + "/none.db")
     newer = os.path.join(base, "newer.db")
     plain("add", "-q", "https://a.example/", "--store", "sqlite:" + newer)

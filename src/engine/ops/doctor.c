@@ -107,6 +107,8 @@ static const char *doctor_store_remedy(const struct doctor_run *d, int rc)
 	switch (rc) {
 	case FW_ENOTFOUND:
 		return "'feedwheel add URL' or 'feedwheel import FILE' creates it";
+	case FW_EUNUSABLE:
+		return "mend what this line says; 'feedwheel run' does not wait for it";
 	case FW_EVERSION:
 		return "upgrade feedwheel, or migrate an older store with 'feedwheel run'";
 	case FW_EAGAIN:

@@ -32,6 +32,7 @@
 
 #include "base/byte_ring.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -471,11 +472,11 @@ static int dead_letter_put(struct fw_ingest *in, size_t i, const struct fw_err *
 	rc = json.rc ? fw_err_set(err, json.rc, "out of memory") : fw_store_dead_letter_put(in->st, &dead, err);
 	if (!rc)
 		fw_warn("a row was refused and is a dead letter now: %s", why->text);
-	else if (!store_error_is_transient(rc)) /* the log is the only copy left */
+	else if (!fw_err_is_of_store(rc)) /* the log is the only copy left */
 		fw_error("a row was refused (%s), and so was its dead letter (%s): %.*s", why->text, err->text,
 			FW_STR_ARG(fw_buf_str(&json)));
 	fw_buf_finish(&json);
-	if (store_error_is_transient(rc))
+	if (fw_err_is_of_store(rc))
 		return rc;
 	atomic_fetch_add(&in->dead_letter_n, 1);
 	if (w) {
@@ -515,7 +516,7 @@ static int batch_store_rows(struct fw_ingest *in, size_t n, struct fw_err *err)
 		in->done += n;
 		return 0;
 	}
-	if (store_error_is_transient(rc))
+	if (fw_err_is_of_store(rc))
 		return rc;
 	if (n > 1) {
 		rc = batch_store_rows(in, n / 2, err);

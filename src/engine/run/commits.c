@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/orders/orders.h"
@@ -165,7 +166,7 @@ static int commits_store_range(struct store_thread *s, size_t from, size_t n, si
 		*done += n;
 		return 0;
 	}
-	if (store_error_is_transient(rc))
+	if (fw_err_is_of_store(rc))
 		return rc;
 	if (n > 1) {
 		rc = commits_store_range(s, from, n / 2, done, err);
@@ -173,7 +174,7 @@ static int commits_store_range(struct store_thread *s, size_t from, size_t n, si
 	}
 	outcome_strip(s->batch[from], err);
 	rc = commits_store_some(s, from, 1, err);
-	if (store_error_is_transient(rc))
+	if (fw_err_is_of_store(rc))
 		return rc;
 	if (rc) { /* refused again: the feed is fetched again after the next read of its shard */
 		fw_error("feed %lld: visit without entries refused by the store: %s",

@@ -32,9 +32,12 @@ enum {
 	MEMORY,
 	ENDED,
 	DENIED,
+	NO_PRIVILEGE,
+	DAMAGED,
 	NO_DATABASE,
 	LARGE,
 	NO_TABLE,
+	NO_COLUMN,
 	NESTED
 };
 
@@ -55,9 +58,12 @@ static const struct {
 	[MEMORY] = {FW_EAGAIN, "the server is out of memory: give it more, or run fewer workers"},
 	[ENDED] = {FW_EAGAIN, "the server ended a statement: try again, or raise max_statement_time"},
 	[DENIED] = {FW_EINVAL, "access denied: check user and password, and grant the user all on the database"},
+	[NO_PRIVILEGE] = {FW_EUNUSABLE, "missing privilege: grant the user all on the database"},
+	[DAMAGED] = {FW_EUNUSABLE, "a table is damaged: repair it, or restore a backup"},
 	[NO_DATABASE] = {FW_ENOTFOUND, "no such database: create it with `feedwheel add URL`, or choose another"},
 	[LARGE] = {FW_EINVAL, "a document exceeds the server's packet limit: raise max_allowed_packet"},
-	[NO_TABLE] = {FW_EINVAL, "tables are missing: restore a backup, or choose another database"},
+	[NO_TABLE] = {FW_EUNUSABLE, "tables are missing: restore a backup, or choose another database"},
+	[NO_COLUMN] = {FW_EUNUSABLE, "another program has changed the tables: restore a backup"},
 	[NESTED] = {FW_EINVAL, "called from one of its own callbacks"},
 };
 
@@ -110,12 +116,18 @@ static const struct {
 	{ER_QUERY_INTERRUPTED, ENDED},
 	{ER_ACCESS_DENIED_ERROR, DENIED},
 	{ER_DBACCESS_DENIED_ERROR, DENIED},
-	{ER_TABLEACCESS_DENIED_ERROR, DENIED},
-	{ER_SPECIFIC_ACCESS_DENIED_ERROR, DENIED},
+	{ER_TABLEACCESS_DENIED_ERROR, NO_PRIVILEGE},
+	{ER_COLUMNACCESS_DENIED_ERROR, NO_PRIVILEGE},
+	{ER_SPECIFIC_ACCESS_DENIED_ERROR, NO_PRIVILEGE},
+	{ER_NOT_FORM_FILE, DAMAGED},
+	{ER_NOT_KEYFILE, DAMAGED},
+	{ER_CRASHED_ON_USAGE, DAMAGED},
+	{ER_CRASHED_ON_REPAIR, DAMAGED},
 	{ER_BAD_DB_ERROR, NO_DATABASE},
 	{ER_NET_PACKET_TOO_LARGE, LARGE},
 	{CR_NET_PACKET_TOO_LARGE, LARGE},
 	{ER_NO_SUCH_TABLE, NO_TABLE},
+	{ER_BAD_FIELD_ERROR, NO_COLUMN},
 	{CR_COMMANDS_OUT_OF_SYNC, NESTED},
 };
 

@@ -82,8 +82,11 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 		{"22012", FW_EINVAL, POOLER},
 		{"26000", FW_EINVAL, POOLER},
 		{"42P05", FW_EINVAL, POOLER},
-		{"42501", FW_EINVAL, "missing privilege: grant the user all on the schema"},
-		{"42P01", FW_EINVAL, "tables are missing: restore a backup, or choose another schema"},
+		{"42501", FW_EUNUSABLE, "missing privilege: grant the user all on the schema"},
+		{"42P01", FW_EUNUSABLE, "tables are missing: restore a backup, or choose another schema"},
+		{"42703", FW_EUNUSABLE, "another program has changed the tables: restore a backup"},
+		{"XX001", FW_EUNUSABLE, "the server's data is damaged: restore a backup"},
+		{"XX002", FW_EUNUSABLE, "an index is damaged: REINDEX it, or restore a backup"},
 	};
 	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL,
 		   *said = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;

@@ -60,7 +60,7 @@ static const struct {
 	{"NOAUTH", FW_EINVAL, "it requires a password: write redis://user:password@host (or :password@)"},
 	{"WRONGPASS", FW_EINVAL, "it refuses this user and password"},
 	{"ERR AUTH", FW_EINVAL, "it has no password: remove the password from the URL"},
-	{"NOPERM", FW_EINVAL,
+	{"NOPERM", FW_EUNUSABLE,
 		"this user lacks permissions: its ACL needs ~PREFIX* ~{PREFIX* &PREFIX* +@all -@dangerous +info"},
 	{"DENIED", FW_EINVAL,
 		"it accepts no connections from other machines: set a password on the server, or change its bind "

@@ -154,7 +154,8 @@ int sql_search_catch_up(struct sql *s, sql_search_step_fn *step, int64_t *missin
 	if (rc || !n)
 		return rc;
 	rc = s->read_only || n > CATCH_UP_ROWS ? 0 : search_steps_run(s, step, CATCH_UP_MS, &more, err);
-	if (rc && rc != FW_EAGAIN && rc != FW_EIO) /* a busy store or full disk: search what is indexed */
+	/* a store that is busy, full or may not be written: search what is indexed */
+	if (rc && rc != FW_EAGAIN && rc != FW_EIO && rc != FW_EUNUSABLE)
 		return rc;
 	return missing ? s->dialect->search_unindexed(s, missing, err) : 0;
 }

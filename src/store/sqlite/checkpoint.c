@@ -94,7 +94,7 @@ int sqlite_checkpoint_open(struct sqlite_db *s, struct fw_err *err)
 		return rc;
 	fd = checkpoint_file_open(s);
 	if (fd < 0)
-		return fw_err_set(err, FW_EIO,
+		return fw_err_set(err, sqlite_path_code(errno),
 			"%s: cannot be opened: %s: check its permissions and those of its folder", s->lock_path,
 			strerror(errno));
 	close(fd);

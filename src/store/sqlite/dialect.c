@@ -28,12 +28,13 @@ int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err)
 		const char *what, *remedy;
 	} KNOWN[] = {
 		{SQLITE_FULL, FW_EIO, "no space left", "free some on its disk and run again; stored data is intact"},
-		{SQLITE_CORRUPT, FW_EIO, "the file is damaged", "restore a backup, or try `sqlite3 FILE .recover`"},
-		{SQLITE_NOTADB, FW_EINVAL, "not an SQLite database", "name another file"},
-		{SQLITE_READONLY, FW_EIO, "is not writable", "check the permissions of the file and its folder"},
+		{SQLITE_CORRUPT, FW_EUNUSABLE, "the file is damaged",
+			"restore a backup, or try `sqlite3 FILE .recover`"},
+		{SQLITE_NOTADB, FW_EUNUSABLE, "not an SQLite database", "name another file"},
+		{SQLITE_READONLY, FW_EUNUSABLE, "is not writable", "check the permissions of the file and its folder"},
 		{SQLITE_CANTOPEN, FW_EIO, "cannot be opened", "check the path and the permissions"},
-		{SQLITE_PERM, FW_EIO, "cannot be opened", "check the path and the permissions"},
-		{SQLITE_AUTH, FW_EIO, "cannot be opened", "check the path and the permissions"},
+		{SQLITE_PERM, FW_EUNUSABLE, "cannot be opened", "check the path and the permissions"},
+		{SQLITE_AUTH, FW_EUNUSABLE, "cannot be opened", "check the path and the permissions"},
 		{SQLITE_NOMEM, FW_ENOMEM, "out of memory", "try again"},
 		{SQLITE_IOERR, FW_EIO, "disk I/O failed", "check the disk, its quota and `ulimit -f`"},
 		{SQLITE_CONSTRAINT, FW_EINVAL, "row refused", "look for triggers and constraints that were added"},
@@ -49,6 +50,10 @@ int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err)
 			s->path, (long long)s->sql.busy_timeout_ms, doing, s->path);
 	if (class == SQLITE_IOERR && (sys == ENOSPC || sys == EDQUOT))
 		class = SQLITE_FULL;
+	if (class == SQLITE_READONLY && code != SQLITE_READONLY && code != SQLITE_READONLY_DIRECTORY)
+		class = SQLITE_CANTOPEN; /* the file was replaced, or a reader has come too early: open anew */
+	if (class == SQLITE_CANTOPEN && (sys == EACCES || sys == EPERM || sys == EROFS))
+		class = SQLITE_PERM;
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
 		if (KNOWN[i].code == class)
 			return fw_err_set(err, KNOWN[i].rc, "%s: %s (%s: %s%s%s): %s", s->path, KNOWN[i].what, doing,

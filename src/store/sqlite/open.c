@@ -39,6 +39,12 @@ static void sqlite_configure(void)
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* fails harmlessly if the program has used SQLite before */
 }
 
+/* The code of a path that cannot be used: no right to it does not mend itself. */
+int sqlite_path_code(int e)
+{
+	return e == EACCES || e == EPERM || e == EROFS ? FW_EUNUSABLE : FW_EIO;
+}
+
 /* The store may hold passwords: mode 0600. SQLite gives its journal the same mode. */
 static int sqlite_file_create(struct sqlite_db *s, struct fw_err *err)
 {
@@ -47,7 +53,7 @@ static int sqlite_file_create(struct sqlite_db *s, struct fw_err *err)
 	if (fd < 0 && errno == EEXIST)
 		return 0;
 	if (fd < 0)
-		return fw_err_set(err, FW_EIO,
+		return fw_err_set(err, sqlite_path_code(errno),
 			"%s: cannot be created: %s: check the path and the permissions of its folder", s->path,
 			strerror(errno));
 	close(fd);
@@ -68,13 +74,15 @@ static int file_check_locked(struct sqlite_db *s, const struct fw_store_config *
 	if (stat(s->path, &sb) != 0) {
 		if (errno == ENOENT && (cfg->flags & FW_STORE_CREATE) && !s->sql.read_only)
 			return sqlite_file_create(s, err);
-		return fw_err_set(err, errno == ENOENT ? FW_ENOTFOUND : FW_EIO, "%s: %s: %s", s->path, strerror(errno),
+		return fw_err_set(err, errno == ENOENT ? FW_ENOTFOUND : sqlite_path_code(errno), "%s: %s: %s", s->path,
+			strerror(errno),
 			errno == ENOENT ? "run `feedwheel add URL` first, or name another file" : "check the path");
 	}
 	if (!S_ISREG(sb.st_mode))
 		return fw_err_set(err, FW_EINVAL, "%s: not a regular file: name another one", s->path);
 	if (faccessat(AT_FDCWD, s->path, R_OK, AT_EACCESS))
-		return fw_err_set(err, FW_EIO, "%s: %s: check the permissions of the file", s->path, strerror(errno));
+		return fw_err_set(err, sqlite_path_code(errno), "%s: %s: check the permissions of the file", s->path,
+			strerror(errno));
 	return 0;
 }
 

@@ -41,6 +41,8 @@ extern const struct sql_dialect sqlite_dialect;
 /* Report SQLite's last error, as an FW_E* with its remedy. doing: "reading". */
 int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err);
 
+/* open.c. The code of a file that cannot be opened. e: errno. */
+int sqlite_path_code(int e);
 /*
  * checkpoint.c. setup: once per connection, before it writes; open: creates FILE-checkpoint. begin
  * and end stand around each COMMIT; begin returns what end takes.
