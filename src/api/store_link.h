@@ -11,9 +11,11 @@
  *
  *   - FW_EIO: the connection is of no use. It is closed, and opened again: at once, then after a
  *     backoff. A server that takes no writes is FW_EIO on every engine (store/driver.h).
- *   - FW_EAGAIN, FW_ENOMEM: the connection is kept, and the owner backs off. The third one in a row
- *     on a server counts as FW_EIO: after a failover the connected server may be alive, but no
- *     longer the one that its name leads to.
+ *   - FW_EAGAIN, FW_ENOMEM: the connection is kept, and the owner backs off. Only the third one in a
+ *     row begins an outage; on a server it counts as FW_EIO: after a failover the connected server
+ *     may be alive, but no longer the one that its name leads to.
+ *   - FW_EUNUSABLE, FW_EVERSION: waiting does not mend it (base/err.h). A worker ends; who serves
+ *     goes on, and tries again with the longest backoff.
  *   - Others are the caller's business.
  *
  * An outage ends when the store answers a ping, which checks that the server takes writes: a read
@@ -28,6 +30,7 @@
 #ifndef FW_API_STORE_LINK_H
 #define FW_API_STORE_LINK_H
 
+#include "base/err.h"
 #include "feedwheel/engine.h"
 
 #define STORE_LINK_BACKOFF_MIN_MS INT64_C(100)
@@ -49,7 +52,7 @@ struct store_link {
 	int64_t backoff_ms, at_ms; /* the last pause; monotonic: when the next try is due */
 	int64_t down_since_ms;     /* monotonic; 0: no outage */
 	int64_t pinged_ms;         /* monotonic: the last answered ping, or opening */
-	int64_t failed_ms;         /* monotonic: the last failure */
+	bool answers;              /* it answered a ping since the last failure */
 	unsigned refused_n;        /* in a row */
 	unsigned generation;       /* of store_links_renew(), at the last ping */
 	struct fw_err err;         /* the last one */
@@ -64,17 +67,25 @@ static inline bool store_link_is_down(const struct store_link *l)
 {
 	return l->down_since_ms != 0;
 }
+/* Waiting does not mend it: l->err says what a person must mend. */
+static inline bool store_link_is_unusable(const struct store_link *l)
+{
+	return l->down_since_ms && fw_err_is_permanent(l->err.rc);
+}
 /* Until the next try, in ms; 0: now. */
 int64_t store_link_wait_ms(const struct store_link *l);
-/* For an owner that is idle in an outage: the next try, if it is due. */
-void store_link_revive(struct store_link *l);
+/*
+ * For an owner without work: ping, or in an outage try again, if that is due. So it leaves a server
+ * that became a replica. Opens nothing that was not open.
+ */
+void store_link_idle(struct store_link *l);
+/* Until then, in ms; -1: never. */
+int64_t store_link_idle_ms(const struct store_link *l);
 /* A stop, or a person, does not wait for the backoff. */
 void store_link_try_now(struct store_link *l);
 /* Close the store; calls `lost`. The link can be used again. */
 void store_link_close(struct store_link *l);
 
-/* True if the same request may succeed later. */
-bool store_error_is_transient(int rc);
 /* Any thread: each link of this process pings before its next use. */
 void store_links_renew(void);
 /* The number of links of this process in an outage. */

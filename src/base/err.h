@@ -24,10 +24,16 @@ static inline bool fw_err_is_permanent(int rc)
 	return rc == FW_EUNUSABLE || rc == FW_EVERSION;
 }
 
+/* May the same request succeed later? */
+static inline bool fw_err_is_transient(int rc)
+{
+	return rc == FW_EAGAIN || rc == FW_EIO || rc == FW_ENOMEM;
+}
+
 /* Is it the store's fault, and not that of what was to be stored? Then the row is kept. */
 static inline bool fw_err_is_of_store(int rc)
 {
-	return rc == FW_EAGAIN || rc == FW_EIO || rc == FW_ENOMEM || fw_err_is_permanent(rc);
+	return fw_err_is_transient(rc) || fw_err_is_permanent(rc);
 }
 
 static inline int fw_no_memory(struct fw_err *err)

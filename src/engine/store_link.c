@@ -19,11 +19,6 @@
 static _Atomic unsigned links_generation;
 static _Atomic size_t links_down_n;
 
-bool store_error_is_transient(int rc)
-{
-	return rc == FW_EAGAIN || rc == FW_EIO || rc == FW_ENOMEM;
-}
-
 void store_links_renew(void)
 {
 	atomic_fetch_add(&links_generation, 1);
@@ -77,7 +72,10 @@ static void link_log_down(struct store_link *l, bool begins, int64_t mono_ms)
 		(void)fw_str_copy(g->text, sizeof(g->text), fw_str(l->err.text));
 	}
 	pthread_mutex_unlock(&link_log_lock);
-	if (warns)
+	if (warns && fw_err_is_permanent(l->err.rc))
+		fw_error(
+			"%s: the store is unusable: %s; waiting does not mend this; %s", l->who, l->err.text, l->waits);
+	else if (warns)
 		fw_warn("%s: the store is unavailable: %s; %s", l->who, l->err.text, l->waits);
 	else
 		fw_debug("%s: the store is unavailable: %s; next try in %lld ms", l->who, l->err.text,
@@ -105,10 +103,11 @@ static void link_log_up(const struct store_link *l, bool closed, int64_t mono_ms
 /* ---- outages --------------------------------------------------------------------------------- */
 
 /* The next pause begins. */
-static void link_back_off(struct store_link *l, int64_t mono_ms)
+static void link_back_off(struct store_link *l, int rc, int64_t mono_ms)
 {
-	l->backoff_ms = l->backoff_ms ? FW_MIN(2 * l->backoff_ms, STORE_LINK_BACKOFF_MAX_MS) :
-					STORE_LINK_BACKOFF_MIN_MS;
+	l->backoff_ms = fw_err_is_permanent(rc) ? STORE_LINK_BACKOFF_MAX_MS :
+		l->backoff_ms                   ? FW_MIN(2 * l->backoff_ms, STORE_LINK_BACKOFF_MAX_MS) :
+						  STORE_LINK_BACKOFF_MIN_MS;
 	l->at_ms = mono_ms + l->backoff_ms / 2 + (int64_t)(fw_mono_us() % (l->backoff_ms / 2 + 1));
 }
 
@@ -122,31 +121,31 @@ static void link_drop(struct store_link *l)
 	l->st = NULL;
 }
 
-static bool link_must_reopen(struct store_link *l, int rc)
-{
-	return rc == FW_EIO || (++l->refused_n % STORE_LINK_REFUSED_MAX == 0 && fw_store_is_remote(l->config->store));
-}
-
 /* A piece of work, a ping or an opening failed. */
 static void link_fail(struct store_link *l, int rc, const struct fw_err *err)
 {
+	bool refused = l->st && (rc == FW_EAGAIN || rc == FW_ENOMEM), begins = !l->down_since_ms;
+	bool persists = !refused || ++l->refused_n % STORE_LINK_REFUSED_MAX == 0;
+	bool closes = l->st && (!refused || (persists && fw_store_is_remote(l->config->store)));
 	int64_t mono_ms = fw_mono_ms();
-	bool begins = !l->down_since_ms, reopens = !l->st || link_must_reopen(l, rc);
-	bool at_once = begins && l->st && reopens;
 
+	l->answers = false;
+	l->err = *err;
+	l->err.rc = rc;
+	if (closes) {
+		store_links_renew();
+		link_drop(l);
+	}
+	if (!begins || !closes || refused || fw_err_is_permanent(rc)) /* else at once */
+		link_back_off(l, rc, mono_ms);
+	if (begins && !persists) {
+		fw_debug("%s: %s; next try in %lld ms", l->who, err->text, (long long)store_link_wait_ms(l));
+		return;
+	}
 	if (begins) {
 		l->down_since_ms = mono_ms;
 		atomic_fetch_add(&links_down_n, 1);
 	}
-	l->failed_ms = mono_ms;
-	l->err = *err;
-	l->err.rc = rc;
-	if (reopens && l->st)
-		store_links_renew();
-	if (reopens)
-		link_drop(l);
-	if (!at_once)
-		link_back_off(l, mono_ms);
 	link_log_down(l, begins, mono_ms);
 }
 
@@ -169,10 +168,11 @@ static bool link_ping(struct store_link *l)
 	int rc = fw_store_ping(l->st, &err);
 
 	if (rc) {
-		link_fail(l, store_error_is_transient(rc) ? rc : FW_EIO, &err);
+		link_fail(l, fw_err_is_of_store(rc) ? rc : FW_EIO, &err);
 		return false;
 	}
 	l->generation = generation;
+	l->answers = true;
 	l->pinged_ms = fw_mono_ms();
 	return true;
 }
@@ -194,6 +194,7 @@ static void link_open(struct store_link *l)
 		return;
 	}
 	l->generation = generation;
+	l->answers = true;
 	l->pinged_ms = fw_mono_ms(); /* an opening pings */
 }
 
@@ -214,18 +215,25 @@ struct fw_store *store_link_get(struct store_link *l, struct fw_err *err)
 
 bool store_link_after(struct store_link *l, int rc, const struct fw_err *err)
 {
-	if (store_error_is_transient(rc))
+	if (fw_err_is_of_store(rc))
 		link_fail(l, rc, err);
-	else if (!rc && l->st && (!l->down_since_ms || l->pinged_ms > l->failed_ms || link_ping(l)))
+	else if (!rc && l->st && (!l->down_since_ms || l->answers || link_ping(l)))
 		link_recover(l, false);
 	return l->down_since_ms != 0;
 }
 
-void store_link_revive(struct store_link *l)
+int64_t store_link_idle_ms(const struct store_link *l)
+{
+	if (l->down_since_ms)
+		return store_link_wait_ms(l);
+	return l->st ? FW_MAX(l->pinged_ms + STORE_LINK_PING_MS - fw_mono_ms(), INT64_C(0)) : -1;
+}
+
+void store_link_idle(struct store_link *l)
 {
 	struct fw_err err;
 
-	if (l->down_since_ms && !store_link_wait_ms(l) && store_link_get(l, &err))
+	if (!store_link_idle_ms(l) && store_link_get(l, &err))
 		(void)store_link_after(l, 0, NULL);
 }
 

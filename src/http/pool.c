@@ -56,12 +56,11 @@ static void pool_take_delayed(struct pool *pool)
 	}
 }
 
-/* Locked; unlocks while it waits until there may be a job, or until a lost store is to be tried. */
+/* Locked; unlocks while it waits until there may be a job, or until the idle link wants to ping. */
 static void pool_wait(struct pool_thread *t)
 {
-	bool is_down = store_link_is_down(&t->link);
+	int64_t idle_ms = store_link_idle_ms(&t->link), at_ms = idle_ms < 0 ? INT64_MAX : fw_mono_ms() + idle_ms;
 	struct pool *pool = t->pool;
-	int64_t at_ms = is_down ? fw_mono_ms() + store_link_wait_ms(&t->link) : INT64_MAX;
 	struct timespec until;
 
 	if (pool->delayed)
@@ -71,10 +70,10 @@ static void pool_wait(struct pool_thread *t)
 		return;
 	}
 	until = fw_timespec(at_ms);
-	if (!pthread_cond_timedwait(&pool->more, &pool->lock, &until) || !is_down)
+	if (!pthread_cond_timedwait(&pool->more, &pool->lock, &until))
 		return;
 	pthread_mutex_unlock(&pool->lock);
-	store_link_revive(&t->link);
+	store_link_idle(&t->link);
 	pthread_mutex_lock(&pool->lock);
 }
 

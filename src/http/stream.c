@@ -753,7 +753,7 @@ static void *stream_run(void *ctx)
 		if (s->st) {
 			rc = stream_watch(s, &err);
 			/* what was not foreseen: open the store again */
-			(void)store_link_after(&s->link, !rc || store_error_is_transient(rc) ? rc : FW_EIO, &err);
+			(void)store_link_after(&s->link, !rc || fw_err_is_of_store(rc) ? rc : FW_EIO, &err);
 		} else {
 			readers_heartbeat(s);
 		}

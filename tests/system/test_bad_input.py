@@ -9,6 +9,8 @@ import resource
 import sqlite3
 import subprocess
 
+from http_server import HttpServer, metric
+from pushing import EVENT
 from harness import SOON, Feedwheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
 
 DONE, SOME, USAGE, STORE, CONFIG = range(5) # CONFIG: also a store that can never be opened
@@ -67,6 +69,61 @@ def newer(base):
     for command in (["add", "http://127.0.0.1/b"], ["list"], ["run", "--once"]):
         error_is(w.run(*command, code=STORE), "store.db", "newer")
     equal(w.one("SELECT count(*) FROM feeds"), 1)
+
+
+@contextlib.contextmanager
+def damaged(w, table):
+    """The first page of a table is overwritten, and put back at the end. Nothing else may have the
+    store open at the start."""
+    with contextlib.closing(sqlite3.connect(w.path)) as db:
+        [(page, size)] = db.execute("SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = ?",
+                                    (table,))
+    with open(w.path, "r+b", buffering=0) as f:
+        sound = os.pread(f.fileno(), size, (page - 1) * size)
+        os.pwrite(f.fileno(), b"\xa5" * size, (page - 1) * size)
+    try:
+        yield
+    finally:
+        with open(w.path, "r+b", buffering=0) as f:
+            os.pwrite(f.fileno(), sound, (page - 1) * size)
+
+
+@case("a damaged store ends a run at once, also one that is to go on: one warning of each worker, the remedy, exit 3")
+def damaged_run(base):
+    w = Feedwheel(base)
+    w.run("add", "http://127.0.0.1/feed")
+    with damaged(w, "workers"):
+        for command in (["run", "--once", "--workers", "1"], ["run", "--workers", "2"]):
+            r = w.run(*command, "--quiet", code=STORE)
+            error_is(r, "store.db", "the file is damaged", "restore a backup", lines=4)
+            holds("next try" not in r.stderr, r.stderr)
+            for worker in ("worker 0:", "worker 1:"):
+                holds(r.stderr.count(worker) <= 1, r.stderr)
+            equal(r.stderr.count("\nfeedwheel: "), 1, r.stderr)
+        holds(re.search(r"^broken +store .*damaged", w.run("doctor", code=1).stdout, re.M), "doctor")
+    w.run("run", "--once", "--quiet", code=SOME) # only the feed fails
+
+
+@case("a server with a damaged store says so once, keeps what it has taken, and stores it when the store is mended")
+def damaged_server(base):
+    server = HttpServer(base, conf="flush_ms = 50\n")
+    try:
+        w = server.feedwheel
+        server.stop()
+        with damaged(w, "incoming"):
+            server.start()
+            equal(server.push([EVENT], path="/v1/events")[0], 202)
+            wait_for("the error", lambda: "the file is damaged" in w.last_log())
+            wait_for("more attempts", lambda: metric(server, "flush_retries_total") >= 4)
+            equal(w.last_log().count("the file is damaged"), 1, w.last_log())
+            equal(server.request("GET", "/healthz")[0], 200)
+        w.run("add", "http://127.0.0.1/feed") # another process's commit: the server reads the pages anew
+        wait_for("the row", lambda: server.stored() == 1)
+        holds("the store accepts rows again" in w.last_log(), w.last_log())
+        server.stop()
+    finally:
+        if server.process.poll() is None:
+            server.kill()
 
 
 @case("a locked store is an error for writers; readers continue")

@@ -159,4 +159,47 @@ def reader(base, engine): # not Redis: there each read runs a script
         holds("grant" in error.lower(), error)
 
 
+REVOKE = {"postgres": "REVOKE ALL ON ALL TABLES IN SCHEMA t FROM owner",
+          "redis": "--no-auth-warning --user owner --pass r1ght ACL SETUSER owner -@all +@connection"}
+PASSWORD = {"postgres": "ALTER USER owner PASSWORD '%s'", "mysql": "ALTER USER owner@'%%' IDENTIFIED BY '%s'"}
+
+
+def run_of_owner(base, s):
+    """A run that has its lease."""
+    create_users(s)
+    w = Feedwheel(base, store=URL[s.engine] % ("owner:r1ght", HOST, ""))
+    w.run("add", "https://a.example/")
+    p = w.start("run", "--workers", "1", "--order-commands", "none")
+    wait_for("its lease", lambda: w.json("status")["workers"])
+    return w, p
+
+
+@each_engine("a privilege that is revoked ends a run: one warning, the right that is missing, exit 3",
+             leave_out=("mysql",))
+def revoked(base, engine): # not MariaDB: there a connection keeps the rights that it began with
+    with PrivateServer(engine, base, options=OPTIONS[engine]) as s:
+        w, p = run_of_owner(base, s)
+        as_owner(s, REVOKE[engine])
+        equal(p.wait(60), 3, w.last_log())
+        print("# " + w.last_log().strip().splitlines()[-1])
+        equal(w.log().count("waiting does not mend this"), 1, w.log())
+        holds("its ACL needs" in w.last_log() or "grant the user" in w.last_log(), w.last_log())
+
+
+@each_engine("a password that is changed does not end a run: it goes on when the old one is right again",
+             leave_out=("redis",))
+def password_changed(base, engine): # not Redis: a restart loses its users here
+    with PrivateServer(engine, base, options=OPTIONS[engine]) as s:
+        w, p = run_of_owner(base, s)
+        as_owner(s, PASSWORD[engine] % "other")
+        s.stop()
+        s.start()
+        wait_for("the refusal", lambda: "check user and password" in w.log() and "next try" in w.last_log())
+        equal(p.poll(), None, w.last_log())
+        as_owner(s, PASSWORD[engine] % "r1ght")
+        wait_for("the store", lambda: "the store answers again" in w.log())
+        p.terminate()
+        equal(p.wait(60), 0)
+
+
 run()

@@ -246,7 +246,7 @@ static void icons_end(struct fw_icons *w)
 static void icons_on_wake(uv_async_t *async)
 {
 	struct fw_icons *w = async->data;
-	int64_t wait_ms = 0;
+	int64_t wait_ms = 0, idle_ms;
 	bool stopping;
 
 	pthread_mutex_lock(&w->lock);
@@ -258,9 +258,13 @@ static void icons_on_wake(uv_async_t *async)
 	}
 	while (!w->url && (w->url = icons_take(w, &wait_ms)) && !icon_start(w))
 		;
-	if (!w->url && store_link_is_down(&w->link))
-		store_link_close(&w->link); /* nothing waits for its end */
-	if (!w->url && wait_ms)
+	if (w->url)
+		return;
+	store_link_idle(&w->link);
+	idle_ms = store_link_idle_ms(&w->link);
+	if (idle_ms >= 0)
+		wait_ms = FW_MAX(wait_ms ? FW_MIN(wait_ms, idle_ms) : idle_ms, INT64_C(1));
+	if (wait_ms)
 		uv_timer_start(&w->pause, icons_on_pause, (uint64_t)wait_ms, 0);
 }
 

@@ -541,7 +541,7 @@ static void batch_flush(struct fw_ingest *in)
 	rc = batch_store_rows(in, in->n - in->done, &err);
 	if (!rc)
 		batch_finish(in);
-	if (store_link_after(&in->link, rc, &err))
+	if (store_link_after(&in->link, rc, &err) || rc)
 		flusher_failed(in);
 	else
 		atomic_store(&in->unavailable, false);
@@ -584,6 +584,18 @@ static bool producers_are_idle(const struct fw_ingest *in)
 	return !busy;
 }
 
+/* Until the batch is due, or the idle link wants to ping; -1: neither. */
+static int64_t flusher_wait_ms(struct fw_ingest *in)
+{
+	int64_t due_ms = batch_due_in_ms(in, fw_mono_ms()), idle_ms;
+
+	if (due_ms >= 0)
+		return due_ms;
+	store_link_idle(&in->link);
+	idle_ms = store_link_idle_ms(&in->link);
+	return idle_ms < 0 ? -1 : FW_MAX(idle_ms, INT64_C(1));
+}
+
 static void flusher_sleep_until_due(struct fw_ingest *in)
 {
 	size_t before = in->n;
@@ -592,7 +604,7 @@ static void flusher_sleep_until_due(struct fw_ingest *in)
 	(void)producers_are_idle(in);
 	batch_collect(in, fw_mono_ms());
 	if (in->n == before && !atomic_load(&in->closing))
-		flusher_sleep(in, batch_due_in_ms(in, fw_mono_ms()));
+		flusher_sleep(in, flusher_wait_ms(in));
 	atomic_store_explicit(&in->asleep, AWAKE, memory_order_relaxed);
 }
 

@@ -22,6 +22,7 @@
 #endif
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/run/child.h"
@@ -65,6 +66,8 @@ static int child_serve(const struct child *c)
 	case 0:
 		return WORKER_LEFT;
 	case FW_EIO:
+	case FW_EUNUSABLE:
+	case FW_EVERSION:
 		return WORKER_STORE;
 	default:
 		return WORKER_SYSTEM;

@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/run/child.h"
@@ -240,8 +241,11 @@ static void child_on_exit(struct master *m, int index, int status)
 		return;
 	reading = index < m->n ? successor_inherit(m, index) : 0;
 	if (code == WORKER_STORE || code == WORKER_SYSTEM) {
-		/* an error at the very start is reported to the user; later it is an outage */
-		if (now_ms - m->started_mono_ms < EARLY_MS || m->o->once) {
+		/*
+		 * An error at the very start is reported to the user; later it is an outage, unless
+		 * waiting does not mend it
+		 */
+		if (now_ms - m->started_mono_ms < EARLY_MS || m->o->once || fw_err_is_permanent(sh->err.rc)) {
 			m->rc = code == WORKER_STORE ? (sh->err.rc ? sh->err.rc : FW_EIO) : FW_EINVAL;
 			m->err = sh->err;
 			master_stop(m);

@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/offset_clock.h"
 #include "base/str.h"
@@ -120,7 +121,7 @@ void store_outage(struct store_thread *s, int rc, const struct fw_err *err)
 {
 	assert(rc);
 	/* what was not foreseen may pass too */
-	(void)store_link_after(&s->link, store_error_is_transient(rc) ? rc : FW_EAGAIN, err);
+	(void)store_link_after(&s->link, fw_err_is_of_store(rc) ? rc : FW_EAGAIN, err);
 	store_outage_count(s);
 }
 
@@ -406,19 +407,23 @@ static int dead_workers_add(void *ctx, const struct fw_heartbeat *b)
  * Reap the workers that were killed together with their master: end their leases. It is not known
  * what they were reading, so no feed is charged: a machine that stops is not a document's fault.
  */
-static void dead_workers_reap(struct store_thread *s)
+static int dead_workers_reap(struct store_thread *s, struct fw_err *err)
 {
 	struct dead_workers d = {.run_id = s->ch->o->run_id};
 	/* older leases have expired */
 	int64_t since_ms = fw_config_now_ms(s->ch->config) - s->ch->config->lease_ms - FW_MINUTE_MS;
-	struct fw_err err = {.text = "out of memory"};
-	int rc = fw_store_heartbeat_list(s->st, since_ms, dead_workers_add, &d, &err);
+	int rc = fw_store_heartbeat_list(s->st, since_ms, dead_workers_add, &d, err);
 
+	if (d.names.rc)
+		rc = fw_no_memory(err);
 	for (size_t at = 0; at < d.names.len && !rc; at += strlen(d.names.p + at) + 1)
-		rc = fw_store_reap(s->st, d.names.p + at, 0, &err);
+		rc = fw_store_reap(s->st, d.names.p + at, 0, err);
 	fw_buf_finish(&d.names);
+	if (fw_err_is_permanent(rc))
+		return rc;
 	if (rc)
-		fw_warn("leases of dead workers were not ended: %s; they expire by themselves", err.text);
+		fw_warn("leases of dead workers were not ended: %s; they expire by themselves", err->text);
+	return 0;
 }
 
 /*
@@ -445,7 +450,7 @@ static int predecessor_reap(struct store_thread *s, struct fw_err *err)
 	struct worker_shared *sh = s->ch->o->shared;
 	int rc = sh->predecessor_name[0] ? fw_store_reap(s->st, sh->predecessor_name, sh->predecessor_feed_id, err) : 0;
 
-	if (store_error_is_transient(rc))
+	if (fw_err_is_of_store(rc))
 		return rc;
 	if (rc)
 		fw_warn("the lease of %s was not ended: %s; it expires by itself", sh->predecessor_name, err->text);
@@ -461,8 +466,8 @@ static int store_thread_begin(struct store_thread *s, struct fw_err *err)
 	int rc = predecessor_reap(s, err);
 
 	if (!rc && s->ch->o->index == 0) {
-		dead_workers_reap(s);
-		rc = store_thread_unblock(s, err);
+		rc = dead_workers_reap(s, err);
+		rc = rc ? rc : store_thread_unblock(s, err);
 	}
 	if (rc)
 		return rc;
@@ -502,7 +507,7 @@ int store_thread_open(struct store_thread *s)
 			store_outage_over(s);
 			return WORKER_DONE;
 		}
-		if (!store_error_is_transient(rc))
+		if (!fw_err_is_transient(rc))
 			return WORKER_STORE;
 		if (is_open)
 			store_outage(s, rc, err);
@@ -547,8 +552,9 @@ int store_thread_init(struct store_thread *s, struct channel *ch)
 }
 
 /*
- * The store is unavailable, or its disk is full. A continuous run waits for it; a draining one
- * waits for drain_timeout_ms, and a run --once, for which a person waits, for ONCE_OUTAGE_MS.
+ * Waiting does not mend an unusable store. If it is unavailable, or its disk is full, a continuous
+ * run waits for it; a draining one waits for drain_timeout_ms, and a run --once, for which a person
+ * waits, for ONCE_OUTAGE_MS.
  * Visits that were not stored are not lost: the next run repeats them.
  */
 static bool store_thread_gave_up(const struct store_thread *s, int64_t mono_ms)
@@ -556,6 +562,10 @@ static bool store_thread_gave_up(const struct store_thread *s, int64_t mono_ms)
 	int64_t limit = s->ch->o->once ? ONCE_OUTAGE_MS : s->ch->config->drain_timeout_ms;
 	int64_t since_ms = store_link_is_down(&s->link) ? s->link.down_since_ms : s->full_since_ms;
 
+	if (store_link_is_unusable(&s->link)) {
+		s->ch->o->shared->err = s->link.err; /* the master ends the run */
+		return true;
+	}
 	if (!since_ms || (!s->ch->o->once && !s->last_since_ms))
 		return false;
 	if (mono_ms - FW_MAX(since_ms, s->last_since_ms) < limit)

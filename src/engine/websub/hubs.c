@@ -452,7 +452,7 @@ static void hubs_on_tick(uv_timer_t *t)
 		return;
 	rc = hubs_run_tasks(h, &err);
 	/* what was not foreseen: read everything again */
-	(void)store_link_after(&h->link, !rc || store_error_is_transient(rc) ? rc : FW_EIO, &err);
+	(void)store_link_after(&h->link, !rc || fw_err_is_of_store(rc) ? rc : FW_EIO, &err);
 }
 
 static void hubs_on_stop(uv_async_t *async)

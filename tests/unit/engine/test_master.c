@@ -933,6 +933,19 @@ START_TEST(by_themselves)
 }
 END_TEST
 
+/* Waiting does not mend a damaged store: the run ends, however long it has lasted. */
+START_TEST(store_is_unusable)
+{
+	world_begin();
+	pass(FW_HOUR_MS);
+	fw_err_set(&m.shared[1].err, FW_EUNUSABLE, "the file is damaged");
+	dies(1, EXITED(WORKER_STORE));
+	pass(2 * FW_SECOND_MS);
+	ck_assert_str_eq(m.err.text, "the file is damaged");
+	world_end(FW_EUNUSABLE);
+}
+END_TEST
+
 /* A store error of a worker at the very start is reported to the caller; later it is an outage. */
 START_TEST(store_refuses)
 {
@@ -1316,6 +1329,7 @@ int main(void)
 	tcase_add_test(t, second_request_to_stop);
 	tcase_add_test(t, by_themselves);
 	tcase_add_test(t, store_refuses);
+	tcase_add_test(t, store_is_unusable);
 	tcase_add_test(t, server_is_killed_at_the_end);
 	tcase_add_test(t, reloads);
 	tcase_add_test(t, reloads_in_vain);

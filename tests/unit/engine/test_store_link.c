@@ -17,7 +17,7 @@ static uint64_t jitter;
 static bool remote;
 static int open_rc, ping_rc, opened_rc;
 static unsigned open_n, ping_n, close_n, lost_n, warn_n, info_n;
-static char last_warn[600], last_info[600];
+static char last_warn[600], last_info[600], last_error[600];
 static int a_store; /* its address stands for an open store */
 static struct fw_err err;
 
@@ -81,7 +81,9 @@ void __wrap_fw_log(enum fw_log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (level == FW_LOG_WARN) {
+	if (level == FW_LOG_ERROR) {
+		memcpy(last_error, text, sizeof(text));
+	} else if (level == FW_LOG_WARN) {
 		warn_n++;
 		memcpy(last_warn, text, sizeof(text));
 	} else if (level == FW_LOG_INFO) {
@@ -198,7 +200,7 @@ START_TEST(the_backoff_grows_within_bounds_and_spreads)
 	ck_assert_int_ge(most_ms, STORE_LINK_BACKOFF_MAX_MS * 95 / 100);
 	open_rc = 0;
 	opens();
-	ck_assert(after(FW_EAGAIN));
+	ck_assert(!after(FW_EAGAIN));
 	ck_assert_int_le(store_link_wait_ms(&l), STORE_LINK_BACKOFF_MIN_MS); /* it begins anew */
 }
 END_TEST
@@ -207,12 +209,14 @@ START_TEST(three_refusals_of_a_server_count_as_a_broken_connection)
 {
 	opens();
 	for (int i = 0; i < 2; i++) {
-		ck_assert(after(FW_EAGAIN));
+		ck_assert(!after(FW_EAGAIN));
 		ck_assert_int_gt(store_link_wait_ms(&l), 0);
 		ck_assert_ptr_eq(store_link_get(&l, &err), &a_store); /* it is kept */
 		pass(store_link_wait_ms(&l));
 	}
+	ck_assert_uint_eq(warn_n, 0); /* no outage yet */
 	ck_assert(after(FW_EAGAIN));
+	ck_assert_uint_eq(warn_n, 1);
 	ck_assert_uint_eq(close_n, 1);
 	pass(store_link_wait_ms(&l));
 	opens();
@@ -225,11 +229,13 @@ START_TEST(a_file_is_not_opened_again_for_refusals)
 	remote = false;
 	opens();
 	for (int i = 0; i < 10; i++) {
-		ck_assert(after(FW_EAGAIN));
+		ck_assert_int_eq(after(FW_EAGAIN), i >= 2);
 		pass(store_link_wait_ms(&l));
 	}
 	ck_assert_uint_eq(close_n, 0);
+	ck_assert_uint_eq(warn_n, 1);
 	ck_assert(!after(0));
+	ck_assert_uint_eq(info_n, 1);
 }
 END_TEST
 
@@ -237,19 +243,22 @@ START_TEST(a_success_between_refusals_counts_anew)
 {
 	opens();
 	for (int i = 0; i < 10; i++) {
-		ck_assert(after(FW_EAGAIN));
+		ck_assert(!after(FW_EAGAIN));
+		ck_assert(!after(FW_EAGAIN));
 		pass(10);
 		ck_assert(!after(0));
 	}
-	ck_assert_uint_eq(close_n, 0);
+	ck_assert_uint_eq(close_n + warn_n, 0);
 }
 END_TEST
 
 /* What a replica still answers does not end an outage: the ping does, which checks writing. */
 START_TEST(an_outage_lasts_until_a_ping_is_answered)
 {
+	remote = false; /* so that it is kept */
 	opens();
-	ck_assert(after(FW_EAGAIN));
+	for (int i = 0; i < STORE_LINK_REFUSED_MAX; i++)
+		(void)after(FW_EAGAIN);
 	pass(10);
 	ping_rc = FW_EIO;
 	ck_assert(after(0));
@@ -317,7 +326,8 @@ START_TEST(links_with_one_name_are_one_in_the_log)
 	pass(1000);
 	opens();
 	ck_assert_uint_eq(info_n, 0); /* the other one still waits */
-	store_link_revive(&k);
+	ck_assert_int_eq(store_link_idle_ms(&k), 0);
+	store_link_idle(&k);
 	ck_assert(!store_link_is_down(&k));
 	ck_assert_uint_eq(info_n, 1);
 	store_link_close(&k);
@@ -362,6 +372,41 @@ START_TEST(a_link_pings_when_its_last_ping_is_old)
 }
 END_TEST
 
+START_TEST(what_waiting_does_not_mend_is_tried_rarely)
+{
+	opens();
+	ck_assert(after(FW_EUNUSABLE));
+	ck_assert(store_link_is_unusable(&l));
+	ck_assert_uint_eq(close_n, 1);
+	ck_assert_int_ge(store_link_wait_ms(&l), STORE_LINK_BACKOFF_MAX_MS / 2);
+	ck_assert_str_eq(last_error, "tests: the store is unusable: broken; waiting does not mend this; all wait");
+	pass(store_link_wait_ms(&l));
+	opens(); /* a person has mended it */
+	ck_assert(!store_link_is_unusable(&l));
+}
+END_TEST
+
+/* So it leaves a server that became a replica, and opens nothing that was not open. */
+START_TEST(an_idle_link_pings)
+{
+	ck_assert_int_eq(store_link_idle_ms(&l), -1);
+	store_link_idle(&l);
+	ck_assert_uint_eq(open_n, 0);
+	opens();
+	ck_assert_int_eq(store_link_idle_ms(&l), STORE_LINK_PING_MS);
+	store_link_idle(&l);
+	ck_assert_uint_eq(ping_n, 0);
+	pass(STORE_LINK_PING_MS);
+	ck_assert_int_eq(store_link_idle_ms(&l), 0);
+	ping_rc = FW_EIO;
+	store_link_idle(&l);
+	ck_assert_uint_eq(ping_n, 1);
+	ck_assert_uint_eq(close_n, 1);
+	ck_assert_uint_eq(open_n, 2);
+	ck_assert(!store_link_is_down(&l));
+}
+END_TEST
+
 static void *renew_from_a_thread(void *ctx)
 {
 	(void)ctx;
@@ -399,7 +444,8 @@ int main(void)
 		what_fails_after_the_opening_is_an_opening_that_failed,
 		an_outage_is_logged_once_and_again_every_ten_minutes, links_with_one_name_are_one_in_the_log,
 		a_link_that_is_closed_in_an_outage_says_nothing, a_stop_does_not_wait,
-		a_link_pings_when_its_last_ping_is_old, one_broken_link_makes_the_others_ping};
+		a_link_pings_when_its_last_ping_is_old, what_waiting_does_not_mend_is_tried_rarely, an_idle_link_pings,
+		one_broken_link_makes_the_others_ping};
 	TCase *tc = tcase_create("store link");
 	Suite *s = suite_create("unit engine store_link");
 
