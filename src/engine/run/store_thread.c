@@ -190,6 +190,8 @@ static void control_poll(struct store_thread *s, int64_t mono_ms)
 		} else if (msg.kind == FW_CONTROL_PAUSE || msg.kind == FW_CONTROL_RESUME) {
 			sh->paused = msg.kind == FW_CONTROL_PAUSE;
 			fw_info(sh->paused ? "paused" : "resumed");
+			if (sh->paused)
+				owner_requeue_waiting(s->owner); /* claims that have not started */
 		} else if (msg.kind == FW_CONTROL_RELOAD && msg.id > s->newest_id) {
 			/* older ones precede this start; no signal: the sandbox forbids it */
 			atomic_store(&s->ch->o->shared->reload, true);

@@ -868,6 +868,80 @@ START_TEST(paused_and_urgent)
 }
 END_TEST
 
+/* ---- control messages, idleness -------------------------------------------------------------- */
+
+static size_t unsent(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < flight_n; i++)
+		n += !flights[i].sent;
+	return n;
+}
+
+static void control(enum fw_control_kind kind)
+{
+	struct fw_store *st = look();
+
+	OK(fw_store_control_put(st, kind, 0, &err));
+	fw_store_close(st);
+	store_steps++;
+}
+
+/*
+ * `pause --all` while a worker runs: it stores what is in flight, and starts nothing else, also not
+ * what it has claimed. `resume --all`: it goes on.
+ */
+START_TEST(control_pauses_a_running_worker)
+{
+	struct sim *m;
+	unsigned had;
+
+	world_begin();
+	set("concurrency", "4");
+	subscribe(200, 1, 2 * FW_SECOND_MS, FW_MINUTE_MS); /* more than four slots can visit */
+	m = begin(0, false);
+	pass(5 * FW_MINUTE_MS);
+	while (m->w.in_flight < 4 || unsent() || !transfers_waiting(&m->w))
+		pass(10);
+	had = sent_n;
+	control(FW_CONTROL_PAUSE);
+	pass(5 * FW_MINUTE_MS);
+	ck_assert(m->shared.paused);
+	ck_assert_uint_eq(m->w.in_flight, 0);
+	ck_assert_msg(sent_n == had, "%u requests after the pause", sent_n - had);
+	control(FW_CONTROL_RESUME);
+	pass(3 * FW_MINUTE_MS);
+	ck_assert(!m->shared.paused);
+	ck_assert_uint_ge(sent_n, had + 100);
+	all_there();
+	world_end();
+}
+END_TEST
+
+/* A reload reaches the master, and leaves a pause as it is. */
+START_TEST(control_reload_is_no_resume)
+{
+	struct sim *m;
+	unsigned had;
+
+	world_begin();
+	subscribe(20, 1, 300, FW_MINUTE_MS);
+	m = begin(0, false);
+	pass(FW_MINUTE_MS);
+	control(FW_CONTROL_PAUSE);
+	pass(FW_MINUTE_MS);
+	had = sent_n;
+	ck_assert(!atomic_load(&m->shared.reload));
+	control(FW_CONTROL_RELOAD);
+	pass(5 * FW_MINUTE_MS);
+	ck_assert(atomic_load(&m->shared.reload));
+	ck_assert(m->shared.paused);
+	ck_assert_uint_eq(sent_n, had);
+	world_end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("unit engine worker");
@@ -880,6 +954,8 @@ int main(void)
 	tcase_add_test(t, killed_and_frozen);
 	tcase_add_test(t, store_away);
 	tcase_add_test(t, paused_and_urgent);
+	tcase_add_test(t, control_pauses_a_running_worker);
+	tcase_add_test(t, control_reload_is_no_resume);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
