@@ -87,7 +87,8 @@ static bool budget_is_watched;
 static struct fw_config *config;
 static struct fw_err err;
 static char path[200];
-static unsigned sent_n, max_in_flight;
+static unsigned sent_n, max_in_flight, pending_n;
+static int64_t pending_ms;
 
 /* ---- what the linker replaces ---------------------------------------------------------------- */
 
@@ -274,6 +275,16 @@ static int cut_feed_list(
 	return is_cut() ? CUT(e) : store_sqlite.feed_list(st, q, cb, ctx, e);
 }
 
+/* The query for the next due time (fw_store_pending()) takes pending_ms, and is counted. */
+static int slow_due(struct store *st, const struct store_due_query *q, struct fw_err *e)
+{
+	if (q->shard < 0) {
+		pending_n++;
+		now_us += pending_ms * 1000;
+	}
+	return store_sqlite.due(st, q, e);
+}
+
 int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *e)
 {
 	int rc = is_cut() ? CUT(e) : __real_fw_config_store(c, flags, out, e);
@@ -281,6 +292,7 @@ int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_
 	if (rc || !stepped)
 		return rc;
 	stepped->driver = store_sqlite;
+	stepped->driver.due = slow_due;
 	stepped->driver.clock = cut_clock;
 	stepped->driver.commit = cut_commit;
 	stepped->driver.record_put = cut_record_put;
@@ -514,7 +526,8 @@ static void world_begin(void)
 		hosts[i].sent_ms = -FW_DAY_MS;
 	flight_n = 0;
 	feed_n = 0;
-	sent_n = max_in_flight = 0;
+	sent_n = max_in_flight = pending_n = 0;
+	pending_ms = 0;
 	budget_is_watched = true;
 	now_us = START_US;
 	fw_log_level_set(FW_LOG_ERROR);
@@ -942,6 +955,26 @@ START_TEST(control_reload_is_no_resume)
 }
 END_TEST
 
+/* Queries for the next due time take at most a fiftieth of an idle worker's time. */
+START_TEST(worker_asks_rarely_when_idle)
+{
+	unsigned had;
+
+	world_begin();
+	pending_ms = 100;
+	subscribe(20, 1, 300, 10 * FW_HOUR_MS);
+	begin(0, false);
+	pass(5 * FW_MINUTE_MS); /* all are visited, and the worker is idle */
+	ck_assert_uint_eq(sent_n, 20);
+	had = pending_n;
+	pass(FW_MINUTE_MS);
+	ck_assert_uint_eq(sent_n, 20);
+	ck_assert_msg(pending_n - had >= 10 && pending_n - had <= 12, "%u queries", pending_n - had);
+	ck_assert_int_gt(atomic_load(&sims[0].shared.next_due_ms), fw_now_ms());
+	world_end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("unit engine worker");
@@ -956,6 +989,7 @@ int main(void)
 	tcase_add_test(t, paused_and_urgent);
 	tcase_add_test(t, control_pauses_a_running_worker);
 	tcase_add_test(t, control_reload_is_no_resume);
+	tcase_add_test(t, worker_asks_rarely_when_idle);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
