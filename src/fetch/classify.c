@@ -76,7 +76,7 @@ void fw_classify_no_slot(struct fw_fetch_priv *v)
 	fw_visit_set_outcome(v->f, FW_VISIT_LOCAL,
 		"no free slot at the address for %lld ms, which left too little of total_timeout (raise "
 		"address_concurrency)",
-		(long long)(v->f->visit.queue_us / 1000));
+		(long long)(v->slot_waited_us / 1000));
 }
 
 static void classify_timeout(struct fw_fetch_priv *v)
@@ -94,7 +94,7 @@ static void classify_timeout(struct fw_fetch_priv *v)
 	else if (early && c->low_speed_bytes && now_us - v->ready_us >= c->low_speed_ms * 1000)
 		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT, "less than %lld bytes/s over %lld ms (low_speed)",
 			(long long)c->low_speed_bytes, (long long)c->low_speed_ms);
-	else if (v->f->visit.queue_us)
+	else if (v->slot_waited_us)
 		fw_classify_no_slot(v);
 	else
 		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)",

@@ -210,6 +210,7 @@ void fw_visit_end(struct fw_fetch_priv *v)
 	if (!v->completed) {
 		fw_resolve_cancel(&v->wait);
 		fw_transfer_stop(v);
+		fw_further_end_wait(v);
 		fw_slot_release(v);
 		visit->total_us = fw_mono_us() - v->start_us;
 		if (v->fr->holding && v->response.body.len && f->kind != FW_VISIT_LOCAL) {

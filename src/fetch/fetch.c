@@ -3,7 +3,9 @@
  * A visit: prepare the URL, look the name up, send the request, classify the response, perhaps
  * follow a redirect. States of a visit in flight:
  *
- *   start_failed      failed inside fw_fetch_start(), which never calls done(): the loop reports it
+ *   start_failed      failed inside fw_fetch_start() or fw_fetch_continue(), which never call
+ *                     done(): the loop reports it
+ *   further   further_wait_us is set: waits for fw_fetch_continue()
  *   waiting   wait.entry is set: waits for its host's addresses
  *   queued    slot waits: waits for a slot at its address (slots.c)
  *   in_multi  libcurl runs the request
@@ -96,19 +98,36 @@ static const char *proxy_refusal(struct fw_fetch_priv *v)
 	return why;
 }
 
+/* Look the host up, and go on. Negative: as url_request(). */
+static int url_look_up(struct fw_fetch_priv *v)
+{
+	const struct fw_wire_url *to = v->fr->c.proxy ? &v->fr->proxy : &v->wire_url;
+	enum fw_resolve_state state;
+	const char *addrs = NULL;
+
+	v->begin_us = fw_mono_us();
+	if (to->literal)
+		return fetch_request_begin(v, NULL);
+	state = fw_resolve(v->fr->resolver, to->host, &v->wait, &addrs);
+	v->f->name_age_ms = (int64_t)v->wait.age_ms;
+	if (state == FW_RESOLVE_WAIT)
+		return 0;
+	if (state == FW_RESOLVE_OK)
+		return fetch_request_begin(v, addrs);
+	fw_classify_name(v, state);
+	return FW_ENET;
+}
+
 /* Request url[n]. Negative: it failed, the kind is set, and the caller must end the visit. */
 static int url_request(struct fw_fetch_priv *v)
 {
 	struct fw_fetch *f = v->f;
 	struct fw_err err = {0};
-	enum fw_resolve_state state;
-	const struct fw_wire_url *to = &v->wire_url;
-	const char *addrs = NULL;
+	const char *why;
 	int rc;
 
 	assert(v->n <= FW_REDIRECTS_MAX);
 	fw_fetch_response_reset(&v->response);
-	v->begin_us = fw_mono_us();
 	rc = fw_wire_url_prepare(&v->wire_url, fw_buf_str(&v->url[v->n]), &err);
 	if (rc) {
 		fw_classify_url(v, &err);
@@ -118,25 +137,16 @@ static int url_request(struct fw_fetch_priv *v)
 		v->first = v->wire_url;
 		v->first.wire = FW_BUF_INIT(0);
 	}
-	if (v->fr->c.proxy) {
-		const char *why = proxy_refusal(v);
-
-		if (why) {
-			fw_classify_refused(v, why, v->wire_url.port);
-			return FW_EBLOCKED;
-		}
-		to = &v->fr->proxy;
+	why = v->fr->c.proxy ? proxy_refusal(v) : NULL;
+	if (why) {
+		fw_classify_refused(v, why, v->wire_url.port);
+		return FW_EBLOCKED;
 	}
-	if (to->literal)
-		return fetch_request_begin(v, NULL);
-	state = fw_resolve(v->fr->resolver, to->host, &v->wait, &addrs);
-	f->name_age_ms = (int64_t)v->wait.age_ms;
-	if (state == FW_RESOLVE_WAIT)
-		return 0;
-	if (state == FW_RESOLVE_OK)
-		return fetch_request_begin(v, addrs);
-	fw_classify_name(v, state);
-	return FW_ENET;
+	if (!v->was_sent || !f->further || !f->further(f, fw_buf_str(&v->url[v->n])))
+		return url_look_up(v);
+	fw_slot_release(v);
+	v->further_wait_us = fw_mono_us();
+	return 0;
 }
 
 /*
@@ -191,6 +201,13 @@ void fw_visit_responded(struct fw_fetch_priv *v, CURLcode rc)
 	/* a complete response without a document, however the transfer ended */
 	bool is_complete = r->headers_done && r->status / 100 != 2;
 
+	if (v->is_repeat) {
+		fw_transfer_stop(v);
+		v->is_fresh = true;
+		if (url_request(v))
+			fw_visit_end(v);
+		return;
+	}
 	if (r->limit == FW_ENOMEM)
 		fw_visit_no_memory(v->f);
 	else if (r->limit)
@@ -242,6 +259,8 @@ int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err
 	v->f = f;
 	v->n = v->permanent_n = 0;
 	v->chain = true;
+	v->was_sent = v->is_fresh = false;
+	v->slot_waited_us = 0;
 	v->wire_bytes = 0;
 	v->start_us = fw_mono_us();
 	v->deadline_us = v->start_us + fr->c.total_timeout_ms * 1000;
@@ -263,6 +282,26 @@ int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err
 	return 0;
 }
 
+void fw_further_end_wait(struct fw_fetch_priv *v)
+{
+	int64_t waited_us = v->further_wait_us ? fw_mono_us() - v->further_wait_us : 0;
+
+	v->further_wait_us = 0;
+	v->deadline_us += waited_us;
+	fw_visit_exclude(v, waited_us);
+}
+
+void fw_fetch_continue(struct fw_fetch *f)
+{
+	struct fw_fetch_priv *v = f->priv;
+
+	assert(v && v->further_wait_us);
+	fw_further_end_wait(v);
+	v->start_failed = url_look_up(v) != 0;
+	if (v->start_failed)
+		fw_deferred_soon(v->fr);
+}
+
 void fw_fetch_cancel(struct fw_fetch *f)
 {
 	struct fw_fetch_priv *v = f->priv;
@@ -279,8 +318,8 @@ bool fw_fetch_is_silent(const struct fw_fetch *f)
 {
 	const struct fw_fetch_priv *v = f->priv;
 
-	return v && !v->start_failed && !fw_limiter_is_waiting(&v->slot) && f->kind == FW_VISIT_NONE &&
-		!v->response.header_bytes;
+	return v && !v->start_failed && !v->further_wait_us && !fw_limiter_is_waiting(&v->slot) &&
+		f->kind == FW_VISIT_NONE && !v->response.header_bytes;
 }
 
 bool fw_fetch_abandon(struct fw_fetch *f)

@@ -71,11 +71,18 @@ struct fw_fetch;
 typedef void fw_fetch_done_cb(struct fw_fetch *f);
 
 /*
- * A request to url's host (the first, or one after a redirect to the same host) is connected and
- * about to be sent. False: it must not be sent; the fetch ends with deferred set. The callback must
- * not start or end fetches.
+ * A request is connected and about to be sent. False: it must not be sent; the fetch ends with
+ * deferred set. The callback must not start or end fetches.
  */
 typedef bool fw_fetch_send_cb(struct fw_fetch *f);
+/* The request was sent, at the latest now. The callback must not start or end fetches. */
+typedef void fw_fetch_sent_cb(struct fw_fetch *f);
+/*
+ * A further request, to this URL, is needed: after a redirect, or because the server closed a kept
+ * connection as the former one was sent. True: it waits until fw_fetch_continue(f), and no timeout
+ * counts meanwhile. False: it begins now. The callback must not start or end fetches.
+ */
+typedef bool fw_fetch_further_cb(struct fw_fetch *f, struct fw_str url);
 
 struct fw_fetch {
 	/* request: owned by the caller, borrowed until done */
@@ -95,6 +102,8 @@ struct fw_fetch {
 	bool no_redirects; /* a redirect is the response */
 	fw_fetch_done_cb *done;
 	fw_fetch_send_cb *send; /* NULL: each request may be sent */
+	fw_fetch_sent_cb *sent;
+	fw_fetch_further_cb *further; /* NULL: no request waits */
 	void *ctx;
 
 	/* response. kind: OK for any 2xx with its body; NOT_MODIFIED; else the kind of failure */
@@ -113,7 +122,7 @@ struct fw_fetch {
 		h_link, h_content_location, h_location, h_content_encoding;
 	/*
 	 * timings, bytes, hops, status, kind and at_ms are filled in. queue_us: the time spent
-	 * waiting for slots; no other timing includes it
+	 * waiting for slots and for fw_fetch_continue(); no other timing includes it
 	 */
 	struct fw_visit visit;
 	/* kinds DNS and CONNECT: actively refused (no such name, or nothing listens on the port) */
@@ -147,6 +156,8 @@ void fw_fetcher_destroy(struct fw_fetcher *fr);
  * (FW_ENOMEM); an invalid URL is reported through done().
  */
 FW_MUST_CHECK int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err);
+/* Begin the further request that waits. done() is not called before this returns. */
+void fw_fetch_continue(struct fw_fetch *f);
 /*
  * End the fetch now: done() is called with kind LOCAL before this returns. No effect on one that
  * has ended.
@@ -157,7 +168,7 @@ void fw_fetch_cancel(struct fw_fetch *f);
  * this returns. False: the response has begun, or the fetch has ended.
  */
 bool fw_fetch_abandon(struct fw_fetch *f);
-/* Would fw_fetch_abandon() end it? Not while it waits for a slot. */
+/* Would fw_fetch_abandon() end it? Not while it waits for a slot or for fw_fetch_continue(). */
 bool fw_fetch_is_silent(const struct fw_fetch *f);
 /*
  * Backpressure. While on, fetches that have ended wait in order, with their bodies coded as

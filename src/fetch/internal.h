@@ -120,7 +120,7 @@ struct fw_fetch_priv {
 	struct fw_fetch *f;
 	struct fw_fetch_priv *prev, *next; /* list in flight, or free list (next only) */
 
-	/* the visit. start_us: moved later by waits for slots, so that no timing includes them */
+	/* the visit. start_us: moved later by waits, so that no timing includes them */
 	int64_t start_us;
 	int64_t deadline_us;                /* total_timeout */
 	struct fw_wire_url first, wire_url; /* first.wire stays empty */
@@ -129,6 +129,8 @@ struct fw_fetch_priv {
 	uint32_t n;
 	uint32_t permanent_n; /* redirects in the unbroken chain of 301/308 */
 	bool chain;           /* the chain is unbroken */
+	bool was_sent;        /* a request was sent */
+	bool is_fresh;        /* the next request gets a new connection */
 	bool sent_validators;
 	bool posted;         /* the handle's last request was a POST */
 	bool start_failed;   /* failed inside fw_fetch_start(): the loop reports it */
@@ -137,6 +139,8 @@ struct fw_fetch_priv {
 	struct fw_resolve_wait wait;
 	struct fw_limiter_slot slot; /* slot at the current address */
 	int64_t slot_wait_us;        /* waiting for the slot since then; 0: not waiting */
+	int64_t slot_waited_us;      /* the time that waits for slots took */
+	int64_t further_wait_us;     /* waiting for fw_fetch_continue() since then; 0: not waiting */
 	/* while waiting: the name's addresses; empty when the host is an address */
 	struct fw_buf addrs;
 
@@ -144,6 +148,9 @@ struct fw_fetch_priv {
 	struct fw_fetch_response response;
 	/* times: begun, name known, given to libcurl, connected (0: not yet) */
 	int64_t begin_us, dns_us, request_us, ready_us;
+	bool is_sent, is_repeat; /* it was sent; libcurl wanted to send it again, and was stopped */
+	bool is_telling;         /* in the fetcher's list `telling` */
+	struct fw_fetch_priv *telling_next;
 	const char *refused; /* why the guard refused */
 	int refused_port;
 	bool send_refused; /* the send callback refused */
@@ -175,6 +182,7 @@ struct fw_fetcher {
 	uv_timer_t curl_timer, tick;
 	uv_idle_t deferred_work;
 	struct fw_fetch_priv *in_flight, *idle;
+	struct fw_fetch_priv *telling;                    /* requests sent in this call of libcurl; sent() is due */
 	struct fw_fetch_priv *completed, *completed_last; /* ended while the fetcher was held, in order */
 	bool holding;
 	uint32_t in_flight_n, idle_n;
@@ -212,6 +220,8 @@ void fw_handle_closed(struct fw_fetcher *fr);
 
 /* ---- fetch.c --------------------------------------------------------------------------------- */
 
+/* The wait for fw_fetch_continue() is over, if there was one. */
+void fw_further_end_wait(struct fw_fetch_priv *p);
 /* A request has ended with libcurl's result rc. */
 void fw_visit_responded(struct fw_fetch_priv *p, CURLcode rc);
 
@@ -244,9 +254,11 @@ void fw_classify_status(struct fw_fetch_priv *p);
  */
 FW_MUST_CHECK int fw_slot_acquire(struct fw_fetch_priv *p, const char *addrs);
 /*
- * The wait is over. Its time is moved out of the visit's timings: it tells nothing about the
+ * A wait of ours is over. Its time is moved out of the visit's timings: it tells nothing about the
  * server.
  */
+void fw_visit_exclude(struct fw_fetch_priv *p, int64_t waited_us);
+/* The wait for a slot is over, if there was one. */
 void fw_slot_end_wait(struct fw_fetch_priv *p);
 void fw_slot_release(struct fw_fetch_priv *p);
 /* Start the requests of visits that have got a slot. */

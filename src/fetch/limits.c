@@ -24,7 +24,7 @@ static bool transfer_blocks_others(const struct fw_fetch_priv *v, int64_t now_us
 /* At least half of total_timeout must remain after the wait for a slot. */
 static bool slot_wait_is_too_long(struct fw_fetch_priv *v, int64_t now_us)
 {
-	int64_t waited_us = v->f->visit.queue_us + now_us - v->slot_wait_us;
+	int64_t waited_us = v->slot_waited_us + now_us - v->slot_wait_us;
 
 	if (waited_us < v->fr->c.total_timeout_ms * 1000 / 2 && now_us < v->deadline_us)
 		return false;
@@ -39,14 +39,14 @@ static bool visit_is_overdue(struct fw_fetch_priv *v, int64_t now_us)
 {
 	const struct fw_fetch_config *c = &v->fr->c;
 
-	if (v->start_failed)
+	if (v->start_failed || v->further_wait_us)
 		return false;
 	if (fw_limiter_is_waiting(&v->slot))
 		return slot_wait_is_too_long(v, now_us);
 	if (!v->in_multi) {
 		if (now_us - v->begin_us < c->connect_timeout_ms * 1000 && now_us < v->deadline_us)
 			return false;
-		if (v->f->visit.queue_us && now_us - v->begin_us < c->connect_timeout_ms * 1000)
+		if (v->slot_waited_us && now_us - v->begin_us < c->connect_timeout_ms * 1000)
 			fw_classify_no_slot(v);
 		else
 			fw_visit_set_outcome(v->f, FW_VISIT_DNS,

@@ -11,14 +11,20 @@
 
 #include "base/banned.h" /* last */
 
+void fw_visit_exclude(struct fw_fetch_priv *v, int64_t waited_us)
+{
+	v->start_us += waited_us;
+	v->f->visit.queue_us += waited_us;
+	v->f->visit.at_ms += waited_us / 1000;
+}
+
 void fw_slot_end_wait(struct fw_fetch_priv *v)
 {
 	int64_t waited_us = v->slot_wait_us ? fw_mono_us() - v->slot_wait_us : 0;
 
 	v->slot_wait_us = 0;
-	v->start_us += waited_us;
-	v->f->visit.queue_us += waited_us;
-	v->f->visit.at_ms += waited_us / 1000;
+	v->slot_waited_us += waited_us;
+	fw_visit_exclude(v, waited_us);
 }
 
 /* Continue visits that got a slot when the loop runs next. */

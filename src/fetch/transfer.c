@@ -59,27 +59,53 @@ static void transfers_complete(struct fw_fetcher *fr)
 	}
 }
 
+/* libcurl writes a request in the call in which it asks transfer_on_ready(): by now it was sent. */
+static void transfers_tell_sent(struct fw_fetcher *fr)
+{
+	while (fr->telling) {
+		struct fw_fetch_priv *v = fr->telling;
+
+		fr->telling = v->telling_next;
+		v->is_telling = false;
+		v->f->sent(v->f);
+	}
+}
+
+static void transfer_note_sent(struct fw_fetch_priv *v)
+{
+	v->is_sent = v->was_sent = true;
+	if (!v->f->sent || v->is_telling)
+		return;
+	v->is_telling = true;
+	v->telling_next = v->fr->telling;
+	v->fr->telling = v;
+}
+
+/* Let libcurl go on: with this socket, or with what its timer is for. */
+static void transfers_run(struct fw_fetcher *fr, curl_socket_t fd, int mask)
+{
+	int running;
+
+	curl_multi_socket_action(fr->multi, fd, mask, &running);
+	transfers_tell_sent(fr);
+	transfers_complete(fr);
+}
+
 static void transfer_on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct fw_transfer_watch *w = poll->data;
-	struct fw_fetcher *fr = w->fr;
-	int mask = 0, running;
+	int mask = 0;
 
 	if (status < 0)
 		mask = CURL_CSELECT_ERR;
 	else
 		mask = (events & UV_READABLE ? CURL_CSELECT_IN : 0) | (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
-	curl_multi_socket_action(fr->multi, w->fd, mask, &running);
-	transfers_complete(fr);
+	transfers_run(w->fr, w->fd, mask);
 }
 
 static void transfer_on_timer(uv_timer_t *t)
 {
-	struct fw_fetcher *fr = t->data;
-	int running;
-
-	curl_multi_socket_action(fr->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-	transfers_complete(fr);
+	transfers_run(t->data, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static void transfer_watch_closed(uv_handle_t *h)
@@ -292,13 +318,23 @@ static bool address_is_refused(struct fw_fetch_priv *v, const struct sockaddr *s
 	return why != NULL;
 }
 
+/*
+ * When the server closes a kept connection as the request is sent, libcurl sends it again over
+ * another one. The server may have read the first, so the second waits as any further request.
+ */
+static bool transfer_is_repeat(struct fw_fetch_priv *v)
+{
+	v->is_repeat = v->is_sent && v->f->further;
+	return v->is_repeat;
+}
+
 static curl_socket_t transfer_on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct fw_fetch_priv *v = ctx;
 	int type = a->socktype, fd;
 
 	(void)purpose;
-	if (address_is_refused(v, &a->addr))
+	if (transfer_is_repeat(v) || address_is_refused(v, &a->addr))
 		return CURL_SOCKET_BAD;
 #ifdef SOCK_CLOEXEC
 	type |= SOCK_CLOEXEC;
@@ -350,6 +386,18 @@ static bool keep_connection(struct fw_fetch_priv *v)
 	return seen && fr->kept_n < fr->c.max_in_flight / 4 + 8 && ++fr->kept_n;
 }
 
+/* May the request be sent? libcurl asks right before it writes it. */
+static bool transfer_may_send(struct fw_fetch_priv *v)
+{
+	if (transfer_is_repeat(v))
+		return false;
+	v->send_refused = v->f->send && !v->f->send(v->f);
+	if (v->send_refused)
+		return false;
+	transfer_note_sent(v);
+	return true;
+}
+
 /* Connected, perhaps over a connection opened for another feed: check the address again. */
 static int transfer_on_ready(void *ctx, char *peer, char *self, int peer_port, int self_port)
 {
@@ -371,8 +419,7 @@ static int transfer_on_ready(void *ctx, char *peer, char *self, int peer_port, i
 		return CURL_PREREQFUNC_ABORT;
 	if (keep_connection(v))
 		curl_easy_setopt(v->easy, CURLOPT_FORBID_REUSE, 0L);
-	v->send_refused = v->f->send && strcmp(v->wire_url.host, v->first.host) == 0 && !v->f->send(v->f);
-	return v->send_refused ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+	return transfer_may_send(v) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 /* A connection is about to start TLS. Also behind a proxy the other side is the server. */
@@ -559,6 +606,7 @@ static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
 	SET(HTTPHEADER, request_headers(v));
 	SET(RESOLVE, request_names(v, addrs));
 	SET(FORBID_REUSE, 1L); /* unless keep_connection() finds it worth keeping */
+	SET(FRESH_CONNECT, (long)v->is_fresh);
 	SET(TIMEOUT_MS, (long)FW_MAX(left_ms, 1));
 	if (v->header_text.rc || v->resolve_text.rc)
 		rc = CURLE_OUT_OF_MEMORY;
@@ -586,7 +634,7 @@ int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
 	fw_fetch_response_reset(&v->response);
 	v->response.error_body_max = v->f->keep_error_body ? FW_ERROR_BODY_MAX : 0;
 	v->refused = NULL;
-	v->send_refused = false;
+	v->send_refused = v->is_sent = v->is_repeat = false;
 	v->socket_errno = 0;
 	v->ready_us = 0;
 	v->request_us = fw_mono_us();
@@ -595,6 +643,7 @@ int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
 	if (set_request(v, addrs) != CURLE_OK || curl_multi_add_handle(v->fr->multi, v->easy) != CURLM_OK)
 		return FW_ENOMEM;
 	v->in_multi = true;
+	v->is_fresh = false;
 	return 0;
 }
 

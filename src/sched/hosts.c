@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Two levels of heaps, as in plan.c. Each host has a heap of its waiting feeds. The hosts stand in
- * one of three heaps: HOST_READY may start something, ordered by the first feed; HOST_BLOCKED has
- * feeds and waits for a time; HOST_IDLE has none and is remembered until a time. A host whose
- * budget is used up, or whose request is not sent yet, is in no heap; an event of its requests puts
- * it back. So a host costs nothing while it cannot start anything, however many feeds it has.
+ * Two levels of heaps, as in plan.c. Each host has a heap of its waiting feeds and further
+ * requests. The hosts stand in one of four heaps: HOST_READY may start something, ordered by the
+ * first feed; HOST_BLOCKED has feeds and waits for a time, and so does HOST_FURTHER, whose first is
+ * a further request; HOST_IDLE has none and is remembered until a time. A host whose budget is used
+ * up, or whose request is not sent yet, is in no heap; an event of its requests puts it back. So a
+ * host costs nothing while it cannot start anything, however many feeds it has.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -16,23 +17,24 @@
 
 #define LONG_AGO (INT64_MIN / 2)
 
-enum hosts_heap { HOST_IN_NO_HEAP, HOST_READY, HOST_BLOCKED, HOST_IDLE };
+enum hosts_heap { HOST_IN_NO_HEAP, HOST_READY, HOST_BLOCKED, HOST_FURTHER, HOST_IDLE };
 
 struct fw_hosts_host {
 	struct fw_heap_node node;
 	struct fw_heap items;
 	enum hosts_heap where;
 	uint32_t shard;
-	bool urgent; /* HOST_READY: copy of the first item's, as are order and feed_id */
+	/* HOST_READY: copies of the first item's, as are order and feed_id */
+	bool further, urgent;
 	int64_t order, feed_id;
-	int64_t free_ms; /* HOST_BLOCKED, HOST_IDLE: when to place the host again */
+	int64_t free_ms; /* in the other heaps: when to place the host again */
 	int64_t id;
 	/* last permission or sending, or when a former owner may have sent */
 	int64_t last_ms;
 	int64_t row_ok_ms; /* next_ok_ms of its row */
 	int64_t cooldown_ms;
 	int64_t learned_delay_ms;
-	size_t waiting;
+	size_t waiting; /* feeds, without further requests */
 	uint32_t in_flight, unsent;
 	uint32_t committing; /* rows in commits that have not ended */
 	bool is_dirty;
@@ -52,7 +54,7 @@ struct hosts_shard {
 struct fw_hosts {
 	struct fw_hosts_rules rules;
 	int64_t now_ms, stop_ms;
-	struct fw_heap ready, blocked, idle;
+	struct fw_heap ready, blocked, further, idle;
 	struct fw_map hosts;
 	struct fw_hosts_host *dirty, *dirty_last; /* oldest first */
 	size_t waiting;
@@ -75,6 +77,8 @@ static bool hosts_item_before(const struct fw_heap_node *a, const struct fw_heap
 {
 	const struct fw_hosts_item *x = hosts_item_of(a), *y = hosts_item_of(b);
 
+	if (x->further != y->further)
+		return x->further;
 	if (x->urgent != y->urgent)
 		return x->urgent;
 	return x->order != y->order ? x->order < y->order : x->feed_id < y->feed_id;
@@ -88,6 +92,8 @@ static bool hosts_host_before(const struct fw_heap_node *a, const struct fw_heap
 {
 	const struct fw_hosts_host *x = hosts_host_of(a), *y = hosts_host_of(b);
 
+	if (x->further != y->further)
+		return x->further;
 	if (x->urgent != y->urgent)
 		return x->urgent;
 	return x->order != y->order ? x->order < y->order : x->feed_id < y->feed_id;
@@ -129,6 +135,11 @@ static int64_t hosts_gap_of(const struct fw_hosts *t, const struct fw_hosts_host
 static int64_t host_gap_end_ms(const struct fw_hosts *t, const struct fw_hosts_host *h)
 {
 	return FW_MAX(h->last_ms + hosts_gap_of(t, h), h->row_ok_ms);
+}
+
+static int64_t host_further_at_ms(const struct fw_hosts *t, const struct fw_hosts_host *h)
+{
+	return h->last_ms + FW_MAX(t->rules.gap_ms, FW_MIN(h->learned_delay_ms, FW_HOSTS_FURTHER_MAX_MS));
 }
 
 static int64_t host_free_at_ms(const struct fw_hosts *t, const struct fw_hosts_host *h)
@@ -179,7 +190,7 @@ static struct fw_hosts_host *hosts_find_or_add(struct fw_hosts *t, uint32_t shar
 
 static void hosts_unplace(struct fw_hosts *t, struct fw_hosts_host *h)
 {
-	struct fw_heap *const heap[] = {NULL, &t->ready, &t->blocked, &t->idle};
+	struct fw_heap *const heap[] = {NULL, &t->ready, &t->blocked, &t->further, &t->idle};
 
 	if (h->where != HOST_IN_NO_HEAP)
 		fw_heap_remove(heap[h->where], &h->node);
@@ -225,10 +236,34 @@ static void hosts_host_free(struct fw_hosts *t, struct fw_hosts_host *h)
 	free(h);
 }
 
-static bool host_is_at_limit(const struct fw_hosts *t, const struct fw_hosts_host *h)
+/* May it not start its first item, whatever the time? A further request has its budget already. */
+static bool host_is_at_limit(const struct fw_hosts *t, const struct fw_hosts_host *h, const struct fw_hosts_item *first)
 {
-	return (t->rules.host_concurrency && h->in_flight >= t->rules.host_concurrency) ||
+	return (!first->further && t->rules.host_concurrency && h->in_flight >= t->rules.host_concurrency) ||
 		(h->unsent && hosts_gap_of(t, h) > 0);
+}
+
+static void hosts_put_into(struct fw_heap *heap, enum hosts_heap where, struct fw_hosts_host *h)
+{
+	h->where = where;
+	fw_heap_put(heap, &h->node);
+}
+
+static void host_place_waiting(struct fw_hosts *t, struct fw_hosts_host *h, const struct fw_hosts_item *first)
+{
+	if (host_is_at_limit(t, h, first))
+		return;
+	h->free_ms = first->further ? host_further_at_ms(t, h) : host_free_at_ms(t, h);
+	if (h->free_ms > t->now_ms) {
+		hosts_put_into(
+			first->further ? &t->further : &t->blocked, first->further ? HOST_FURTHER : HOST_BLOCKED, h);
+		return;
+	}
+	h->further = first->further;
+	h->urgent = first->urgent;
+	h->order = first->order;
+	h->feed_id = first->feed_id;
+	hosts_put_into(&t->ready, HOST_READY, h);
 }
 
 /*
@@ -237,25 +272,18 @@ static bool host_is_at_limit(const struct fw_hosts *t, const struct fw_hosts_hos
  */
 static void hosts_place(struct fw_hosts *t, struct fw_hosts_host *h)
 {
-	const struct fw_hosts_item *first;
-
 	hosts_unplace(t, h);
-	if (h->waiting ? host_is_at_limit(t, h) : h->in_flight || h->is_dirty || h->committing)
+	if (h->items.first) {
+		host_place_waiting(t, h, hosts_item_of(h->items.first));
+		return;
+	}
+	if (h->in_flight || h->is_dirty || h->committing)
 		return;
 	h->free_ms = host_free_at_ms(t, h);
-	if (h->free_ms > t->now_ms) {
-		h->where = h->waiting ? HOST_BLOCKED : HOST_IDLE;
-		fw_heap_put(h->waiting ? &t->blocked : &t->idle, &h->node);
-	} else if (h->waiting) {
-		first = hosts_item_of(h->items.first);
-		h->urgent = first->urgent;
-		h->order = first->order;
-		h->feed_id = first->feed_id;
-		h->where = HOST_READY;
-		fw_heap_put(&t->ready, &h->node);
-	} else if (!h->learned_delay_ms) {
+	if (h->free_ms > t->now_ms)
+		hosts_put_into(&t->idle, HOST_IDLE, h);
+	else if (!h->learned_delay_ms)
 		hosts_host_free(t, h);
-	}
 }
 
 /* Place the hosts whose time has come. */
@@ -276,6 +304,7 @@ struct fw_hosts *fw_hosts_create(const struct fw_hosts_rules *rules)
 	t->stop_ms = INT64_MIN;
 	fw_heap_init(&t->ready, hosts_host_before);
 	fw_heap_init(&t->blocked, hosts_free_before);
+	fw_heap_init(&t->further, hosts_free_before);
 	fw_heap_init(&t->idle, hosts_free_before);
 	fw_map_init(&t->hosts, 0x686f737473);
 	return t;
@@ -371,7 +400,7 @@ int fw_hosts_put(struct fw_hosts *t, uint32_t shard, int64_t host_id, struct fw_
 	if (!h)
 		return FW_ENOMEM;
 	item->of = h;
-	item->in_flight = item->sent = false;
+	item->in_flight = item->sent = item->further = false;
 	fw_heap_put(&h->items, &item->node);
 	h->waiting++;
 	t->waiting++;
@@ -399,13 +428,16 @@ struct fw_hosts_item *fw_hosts_first(struct fw_hosts *t, int64_t mono_ms, int64_
 	hosts_clock_advance(t, mono_ms);
 	hosts_place_due(t, &t->idle);
 	hosts_place_due(t, &t->blocked);
+	hosts_place_due(t, &t->further);
 	*next_ms = INT64_MAX;
 	if (t->now_ms >= t->stop_ms)
 		return NULL;
+	if (t->further.first)
+		*next_ms = hosts_host_of(t->further.first)->free_ms;
 	if (t->ready.first)
 		return FW_HEAP_OF(hosts_host_of(t->ready.first)->items.first, struct fw_hosts_item, node);
 	if (t->blocked.first)
-		*next_ms = hosts_host_of(t->blocked.first)->free_ms;
+		*next_ms = FW_MIN(*next_ms, hosts_host_of(t->blocked.first)->free_ms);
 	return NULL;
 }
 
@@ -416,33 +448,52 @@ struct fw_hosts_item *fw_hosts_start(struct fw_hosts *t, int64_t mono_ms, int64_
 
 	if (!h)
 		return NULL;
-	assert(h->waiting && t->waiting);
 	hosts_unplace(t, h);
 	fw_heap_take(&h->items);
-	h->waiting--;
-	t->waiting--;
-	item->in_flight = true;
-	h->in_flight++;
+	if (item->further) {
+		item->further = item->sent = false;
+	} else {
+		assert(h->waiting && t->waiting);
+		h->waiting--;
+		t->waiting--;
+		item->in_flight = true;
+		h->in_flight++;
+		t->shard[h->shard].in_flight++;
+	}
 	h->unsent++;
-	t->shard[h->shard].in_flight++;
 	h->last_ms = FW_MAX(h->last_ms, t->now_ms);
 	hosts_place(t, h);
 	return item;
 }
 
-bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_ms)
+bool fw_hosts_may_send(struct fw_hosts *t, const struct fw_hosts_item *item, int64_t mono_ms)
+{
+	assert(item->in_flight && !item->further);
+	hosts_clock_advance(t, mono_ms);
+	return t->now_ms < t->stop_ms && item->of->cooldown_ms <= t->now_ms;
+}
+
+void fw_hosts_sent(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_ms)
 {
 	struct fw_hosts_host *h = item->of;
 
-	assert(item->in_flight && (item->sent || h->unsent));
+	assert(item->in_flight && !item->sent && h->unsent);
 	hosts_clock_advance(t, mono_ms);
-	if (t->now_ms >= t->stop_ms || (!item->sent && h->cooldown_ms > t->now_ms))
-		return false;
-	h->unsent -= !item->sent;
+	h->unsent--;
 	item->sent = true;
 	h->last_ms = FW_MAX(h->last_ms, t->now_ms);
 	hosts_place(t, h);
-	return true;
+}
+
+void fw_hosts_further(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_ms)
+{
+	struct fw_hosts_host *h = item->of;
+
+	assert(item->in_flight && item->sent && !item->further);
+	hosts_clock_advance(t, mono_ms);
+	item->further = true;
+	fw_heap_put(&h->items, &item->node);
+	hosts_place(t, h);
 }
 
 void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health,
@@ -454,10 +505,12 @@ void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_
 
 	assert(item->in_flight && h->in_flight && (item->sent || h->unsent));
 	hosts_clock_advance(t, now.mono_ms);
+	if (item->further)
+		fw_heap_remove(&h->items, &item->node);
 	h->in_flight--;
 	h->unsent -= !item->sent;
 	t->shard[h->shard].in_flight--;
-	item->in_flight = false;
+	item->in_flight = item->further = false;
 	item->of = NULL;
 	if (learned_delay_ms != h->learned_delay_ms || (cooldown_ms > h->cooldown_ms && cooldown_ms > t->now_ms))
 		host_mark_dirty(t, h);

@@ -8,12 +8,14 @@
  *   gap            Between the sendings of two requests lies max(gap_ms, learned delay). The gap
  *                  counts from the permission to start, and anew from the sending. While a host has
  *                  a gap and a request is permitted but not sent, nothing else of the host starts.
- *   cooldown       Nothing starts before it is over (Retry-After). fw_hosts_send() refuses a
- *                  request that is permitted and not sent yet.
+ *                  A further request of the same visit (a redirect) waits too, before all other
+ *                  feeds; of a learned delay at most FW_HOSTS_FURTHER_MAX_MS, because the visit
+ *                  holds its part of the budget meanwhile.
+ *   cooldown       Nothing starts before it is over (Retry-After). fw_hosts_may_send() refuses
+ *                  a request that is permitted and not sent yet.
  *   learned delay  A throttled response doubles it, a good one shrinks it (FW_LEARNED_DELAY_* in
  *                  store.h). A new value counts from the last sending at once.
- * A further request of the same visit (a redirect) restarts the gap but is not delayed itself.
- * Neither is a request that was permitted before the gap grew.
+ * A request that was permitted before the learned delay grew is not delayed.
  *
  * One row for each host survives the owner. Nothing has to be written before a request is sent:
  *   An owner sends nothing after stop_ms, which lies before the end of its lease. So the end of a
@@ -43,6 +45,7 @@
 
 #define FW_HOSTS_SHARDS 1024
 #define FW_HOSTS_COOLDOWN_MAX_MS (INT64_C(7) * 24 * 60 * 60 * 1000)
+#define FW_HOSTS_FURTHER_MAX_MS (INT64_C(10) * 1000)
 
 struct fw_hosts_rules {
 	uint32_t host_concurrency; /* in flight of one host; 0: no limit */
@@ -72,8 +75,8 @@ struct fw_hosts_item {
 	/* fetch-now: comes before all others, within its host and among hosts */
 	bool urgent;
 
-	/* the table's own */
-	bool in_flight, sent;
+	/* the table's own. further: in flight, and its further request waits */
+	bool in_flight, sent, further;
 	struct fw_heap_node node;
 	struct fw_hosts_host *of; /* NULL: neither waiting nor in flight */
 };
@@ -130,17 +133,25 @@ void fw_hosts_remove(struct fw_hosts *t, struct fw_hosts_item *item); /* remove 
 /*
  * The first feed in order that may start now; it stays in the queue. NULL: none, and *next_ms is
  * the monotonic time when one may start. INT64_MAX: only after something is sent, done or put, or
- * the lease is renewed.
+ * the lease is renewed. Not NULL: *next_ms is when a further request may start, which needs no
+ * place of the caller's.
  */
 struct fw_hosts_item *fw_hosts_first(struct fw_hosts *t, int64_t mono_ms, int64_t *next_ms);
-/* The same, and the feed is in flight from now on. */
+/* The same, and the feed, or its further request, is permitted and in flight from now on. */
 struct fw_hosts_item *fw_hosts_start(struct fw_hosts *t, int64_t mono_ms, int64_t *next_ms);
 /*
- * Its request is about to be sent. False: it must not be sent, because the lease ends or the host
- * is in a cooldown. Then the caller cancels the request, calls fw_hosts_done(), and may put the
- * feed again. Also called for each further request of the visit.
+ * Its permitted request is about to be sent: call this at the last moment. False: it must not be
+ * sent, because the lease ends or the host is in a cooldown. Then the caller cancels the request,
+ * calls fw_hosts_done(), and may put the feed again.
  */
-FW_MUST_CHECK bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_ms);
+FW_MUST_CHECK bool fw_hosts_may_send(struct fw_hosts *t, const struct fw_hosts_item *item, int64_t mono_ms);
+/* Its request was sent, at the latest now. */
+void fw_hosts_sent(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_ms);
+/*
+ * The visit needs a further request to its host, after one that was sent. The request waits until
+ * fw_hosts_start() returns the item again; fw_hosts_done() may come first.
+ */
+void fw_hosts_further(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_ms);
 /*
  * The visit is over, sent or not. cooldown_until_ms: wall time, from Retry-After; 0: none. From now
  * on the item is the caller's.
@@ -148,8 +159,8 @@ FW_MUST_CHECK bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item,
 void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health,
 	int64_t cooldown_until_ms, struct fw_hosts_now now);
 
-size_t fw_hosts_waiting(const struct fw_hosts *t);
-size_t fw_hosts_count(const struct fw_hosts *t); /* hosts in memory */
+size_t fw_hosts_waiting(const struct fw_hosts *t); /* feeds, without further requests */
+size_t fw_hosts_count(const struct fw_hosts *t);   /* hosts in memory */
 /* When this host may be polled again, the budget aside: monotonic; INT64_MIN: now. */
 int64_t fw_hosts_free_ms(const struct fw_hosts *t, int64_t host_id);
 int64_t fw_hosts_learned_delay_ms(const struct fw_hosts *t, int64_t host_id); /* 0: none is known */

@@ -192,8 +192,11 @@ static void sends(struct worker *w, size_t i)
 	struct claim *c = w->flight[i].claim;
 	int64_t now_ms = fw_mono_ms();
 	int host = host_at(c->host_id), at;
-	bool may = fw_hosts_send(owner_hosts_lock(w->o), &c->item, now_ms);
+	struct fw_hosts *t = owner_hosts_lock(w->o);
+	bool may = fw_hosts_may_send(t, &c->item, now_ms);
 
+	if (may)
+		fw_hosts_sent(t, &c->item, now_ms);
 	owner_hosts_unlock(w->o);
 	if (!may) {
 		cancels(w, i);

@@ -69,3 +69,18 @@ bool host_key(const struct host_rules *r, struct fw_str url, const unsigned char
 		out[0] = '\0';
 	return true;
 }
+
+/* The key itself, also where fw_store_host() gives the same. */
+static bool host_key_full(const struct host_rules *r, struct fw_str url, char out[HOST_KEY_MAX])
+{
+	return host_key(r, url, NULL, out) && (out[0] || fw_store_host(url, out, HOST_KEY_MAX));
+}
+
+bool host_is_same(const struct host_rules *r, struct fw_str a, struct fw_str b)
+{
+	struct host_rules by_name = {
+		.policy = r->policy == HOST_ADDRESS ? HOST_NAME : r->policy, .hosting_domains = r->hosting_domains};
+	char x[HOST_KEY_MAX], y[HOST_KEY_MAX];
+
+	return host_key_full(&by_name, a, x) && host_key_full(&by_name, b, y) && strcmp(x, y) == 0;
+}

@@ -24,5 +24,7 @@ struct host_rules {
  */
 FW_MUST_CHECK bool host_key(
 	const struct host_rules *r, struct fw_str url, const unsigned char *address, char out[HOST_KEY_MAX]);
+/* Do two URLs share a host? By HOST_ADDRESS: have they the same name? */
+bool host_is_same(const struct host_rules *r, struct fw_str a, struct fw_str b);
 
 #endif

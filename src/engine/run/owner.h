@@ -99,6 +99,7 @@ struct claim {
 	struct claim *next_held; /* next in the list of held claims */
 	/* cooldown of its host that the response set; Unix ms, 0: none */
 	int64_t cooldown_until_ms;
+	struct visit *visit; /* in a slot; CLAIM_FETCHING only */
 
 	enum claim_state state;
 
@@ -147,8 +148,8 @@ FW_MUST_CHECK int owner_claim(struct owner *o, size_t open, size_t *n, struct fw
 /* CLAIM_ENDED -> CLAIM_STORING, after fw_hosts_done(). owner_commit() takes the outcome. */
 void owner_receive(struct owner *o, struct claim *c);
 /*
- * CLAIM_ENDED without a visit: never started, refused by fw_hosts_send(), or cancelled. The feed is
- * due as before. Frees the claim.
+ * CLAIM_ENDED without a visit: never started, refused by fw_hosts_may_send(), or cancelled. The
+ * feed is due as before. Frees the claim.
  */
 void owner_release(struct owner *o, struct claim *c);
 /*

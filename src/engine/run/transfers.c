@@ -8,6 +8,7 @@
  *
  *	claim_next()            CLAIM_WAITING -> CLAIM_FETCHING, or CLAIM_HELD (name at its limit)
  *	visit_start()           a transfer in a slot
+ *	transfers_on_further()  still CLAIM_FETCHING: a redirect waits for the host, too
  *	transfers_on_fetched()  CLAIM_FETCHING -> CLAIM_VERDICT_DEFERRED if our own network may be
  *	                        down, else:
  *	visit_begin_read()      -> CLAIM_READING
@@ -233,20 +234,73 @@ static void gap_timer_start(struct worker *w, int64_t mono_ms, int64_t next_ms)
 		uv_timer_start(&w->gap_timer, transfers_on_gap, (uint64_t)FW_MAX(next_ms - mono_ms, INT64_C(1)), 0);
 }
 
-/* Called from inside libcurl before a request is sent: it must not start transfers. */
+/* Start the timer for what the table of hosts, which is locked, says. */
+static void gap_timer_follow(struct worker *w, struct fw_hosts *t, int64_t mono_ms)
+{
+	int64_t next_ms;
+
+	if (fw_hosts_first(t, mono_ms, &next_ms))
+		next_ms = mono_ms;
+	gap_timer_start(w, mono_ms, next_ms);
+}
+
+/*
+ * Called from inside libcurl, at the last moment before a request is sent: a worker that stood
+ * still may have lost its lease. It must not start transfers.
+ */
 static bool transfers_on_send(struct fw_fetch *f)
 {
 	struct visit *v = f->ctx;
 	struct worker *w = v->worker;
-	int64_t mono_ms = fw_mono_ms(), next_ms;
-	struct fw_hosts *t = owner_hosts_lock(w->ch.owner);
-	bool may = fw_hosts_send(t, &v->claim->item, mono_ms);
+	struct owner *o = w->ch.owner;
+	int64_t mono_ms = fw_mono_ms();
+	bool may;
 
-	if (fw_hosts_first(t, mono_ms, &next_ms))
-		next_ms = mono_ms;
-	owner_hosts_unlock(w->ch.owner);
-	gap_timer_start(w, mono_ms, next_ms);
+	if (v->is_elsewhere)
+		return mono_ms < owner_safe_until_ms(o) && !owner_is_lost(o);
+	may = fw_hosts_may_send(owner_hosts_lock(o), &v->claim->item, mono_ms);
+	owner_hosts_unlock(o);
 	return may;
+}
+
+/* It must not start transfers either: the timer does. */
+static void transfers_on_sent(struct fw_fetch *f)
+{
+	struct visit *v = f->ctx;
+	struct worker *w = v->worker;
+	int64_t mono_ms = fw_mono_ms();
+	struct fw_hosts *t;
+
+	if (v->is_elsewhere)
+		return;
+	t = owner_hosts_lock(w->ch.owner);
+	fw_hosts_sent(t, &v->claim->item, mono_ms);
+	gap_timer_follow(w, t, mono_ms);
+	owner_hosts_unlock(w->ch.owner);
+}
+
+/* A redirect within the host waits as other feeds do, if the host is not free at once. */
+static bool transfers_on_further(struct fw_fetch *f, struct fw_str url)
+{
+	struct visit *v = f->ctx;
+	struct worker *w = v->worker;
+	struct fw_hosts_item *item = &v->claim->item;
+	int64_t mono_ms = fw_mono_ms(), next_ms;
+	struct fw_hosts *t;
+	bool waits;
+
+	v->is_elsewhere = !host_is_same(&w->ch.rules.host, v->was->url, url);
+	if (v->is_elsewhere)
+		return false;
+	t = owner_hosts_lock(w->ch.owner);
+	fw_hosts_further(t, item, mono_ms);
+	waits = fw_hosts_first(t, mono_ms, &next_ms) != item;
+	if (waits)
+		gap_timer_follow(w, t, mono_ms);
+	else
+		(void)fw_hosts_start(t, mono_ms, &next_ms);
+	owner_hosts_unlock(w->ch.owner);
+	return waits;
 }
 
 static void slot_release(struct worker *w, struct visit *v)
@@ -257,6 +311,7 @@ static void slot_release(struct worker *w, struct visit *v)
 	w->in_flight--;
 	name_release_slot(w, v->claim);
 	v->claim->cooldown_until_ms = v->cooldown_until_ms;
+	v->claim->visit = NULL;
 	fw_hosts_done(owner_hosts_lock(w->ch.owner), &v->claim->item, v->host_health, v->cooldown_until_ms,
 		owner_now(w->ch.owner));
 	owner_hosts_unlock(w->ch.owner);
@@ -275,9 +330,12 @@ static void visit_start(struct worker *w, struct claim *c)
 	v->queue_us = FW_MAX(fw_mono_us() - c->claimed_mono_ms * 1000, INT64_C(0));
 	v->fetch.done = transfers_on_fetched;
 	v->fetch.send = transfers_on_send;
+	v->fetch.sent = transfers_on_sent;
+	v->fetch.further = transfers_on_further;
 	v->fetch.ctx = v;
 	v->slot = w->free_slot[--w->free_slot_n];
 	w->in_slot[v->slot] = v;
+	c->visit = v;
 	w->in_flight++;
 	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
 	if (fw_fetch_start(w->fetcher, &v->fetch, &err)) {
@@ -302,13 +360,14 @@ static bool claim_is_barred(struct worker *w, const struct claim *c)
 
 static bool claim_has_slot(struct worker *w, const struct claim *c)
 {
-	return w->free_slot_n && (c->item.urgent || (w->in_flight < w->ch.slots && !claim_is_barred(w, c)));
+	return !w->draining && w->free_slot_n &&
+		(c->item.urgent || (w->in_flight < w->ch.slots && !claim_is_barred(w, c)));
 }
 
 /*
  * Take the next claim that may start out of the hosts' table; it is then CLAIM_FETCHING or
- * CLAIM_HELD. NULL: none, *next_ms as fw_hosts_first() sets it. *pause_ms: its name pauses until
- * then; 0: it does not.
+ * CLAIM_HELD. Or one in a slot (c->visit), whose further request may begin. NULL: none, *next_ms as
+ * fw_hosts_first() sets it. *pause_ms: its name pauses until then; 0: it does not.
  */
 static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next_ms, int64_t *pause_ms)
 {
@@ -316,9 +375,10 @@ static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next
 	struct fw_hosts_item *item = fw_hosts_first(t, mono_ms, next_ms);
 	struct claim *c = item ? claim_of(item) : NULL;
 
-	if (c && !claim_has_slot(w, c)) {
-		*next_ms = INT64_MAX; /* a visit must end first */
-		c = NULL;
+	if (c && c->visit) {
+		(void)fw_hosts_start(t, mono_ms, next_ms);
+	} else if (c && !claim_has_slot(w, c)) {
+		c = NULL; /* a visit must end first */
 	} else if (c) {
 		*pause_ms = name_cooldown_until(w->cooldowns, c->feed.url, fw_config_now_ms(w->ch.config));
 		if (*pause_ms || !name_take_slot(w, c)) {
@@ -335,7 +395,9 @@ static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next
 
 static void claim_start(struct worker *w, struct claim *c, int64_t pause_ms)
 {
-	if (c->state == CLAIM_FETCHING) {
+	if (c->visit) {
+		fw_fetch_continue(&c->visit->fetch);
+	} else if (c->state == CLAIM_FETCHING) {
 		visit_start(w, c);
 	} else if (pause_ms) {
 		name_release_slot(w, c);
@@ -371,13 +433,13 @@ void transfers_start(struct worker *w)
 	int64_t mono_ms = fw_mono_ms(), next_ms = INT64_MAX, pause_ms = 0;
 	struct claim *c;
 
-	if (w->draining)
-		return;
-	held_update(w);
+	if (!w->draining)
+		held_update(w);
 	while ((c = claim_next(w, mono_ms, &next_ms, &pause_ms)) != NULL)
 		claim_start(w, c, pause_ms);
 	gap_timer_start(w, mono_ms, next_ms);
-	claims_publish_wanted(w, w->free_slot_n > 0);
+	if (!w->draining)
+		claims_publish_wanted(w, w->free_slot_n > 0);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

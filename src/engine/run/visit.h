@@ -68,6 +68,7 @@ struct visit {
 	int64_t began_ms, ended_ms; /* monotonic; set by visit_learn_network() */
 	/* its lease was lost or about to expire: the feed is due as before */
 	bool cancelled;
+	bool is_elsewhere; /* a redirect has led its request to another host */
 	/* abandoned as a straggler of a run --once: its feed is not charged */
 	bool abandoned;
 	/* a check of the server's 304s: sent without the feed's validators (sched/trust.h) */

@@ -51,12 +51,37 @@ START_TEST(keys)
 }
 END_TEST
 
+static const struct {
+	enum host_policy policy;
+	const char *hosting_domains, *a, *b;
+	bool same;
+} PAIRS[] = {
+	{HOST_DOMAIN, NULL, "http://example.org/feed", "https://EXAMPLE.org:8443/", true},
+	{HOST_DOMAIN, NULL, "http://example.org/feed", "http://www.example.org/feed", false},
+	{HOST_DOMAIN, "example.org", "http://example.org/feed", "http://www.example.org/feed", true},
+	{HOST_DOMAIN, NULL, "http://a.blogspot.com/", "http://b.blogspot.com/", true},
+	{HOST_NAME, NULL, "http://a.blogspot.com/", "http://b.blogspot.com/", false},
+	{HOST_ADDRESS, "example.org", "http://a.example.org/", "http://b.example.org/", false},
+	{HOST_ADDRESS, NULL, "http://a.example.org/", "https://a.example.org/feed", true},
+	{HOST_DOMAIN, NULL, "/feed", "/feed", false},
+};
+
+START_TEST(same_host)
+{
+	struct host_rules r = {PAIRS[_i].policy, PAIRS[_i].hosting_domains};
+
+	ck_assert(host_is_same(&r, fw_str(PAIRS[_i].a), fw_str(PAIRS[_i].b)) == PAIRS[_i].same);
+	ck_assert(host_is_same(&r, fw_str(PAIRS[_i].b), fw_str(PAIRS[_i].a)) == PAIRS[_i].same);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("unit engine host key");
 	TCase *t = tcase_create("host_key");
 
 	tcase_add_loop_test(t, keys, 0, (int)FW_N(CASES));
+	tcase_add_loop_test(t, same_host, 0, (int)FW_N(PAIRS));
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -476,8 +476,11 @@ static void sends(struct worker *me, uint32_t i)
 	struct feed *feed = &w.feed[f->claim->feed.id - 1];
 	struct host *h = host_find(f->claim->host_id);
 	int id = (int)f->claim->feed.id;
-	bool may = fw_hosts_send(owner_hosts_lock(me->o), &f->claim->item, fake_mono(me));
+	struct fw_hosts *t = owner_hosts_lock(me->o);
+	bool may = fw_hosts_may_send(t, &f->claim->item, fake_mono(me));
 
+	if (may)
+		fw_hosts_sent(t, &f->claim->item, fake_mono(me));
 	owner_hosts_unlock(me->o);
 	if (!may) {
 		cancel(me, i);

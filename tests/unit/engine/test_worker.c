@@ -60,7 +60,8 @@ struct flight {
 	struct sim *of;
 	int feed;
 	int64_t send_ms, end_ms;
-	bool sent;
+	bool sent, redirected;
+	bool waits; /* for fw_fetch_continue() */
 };
 
 struct feed {
@@ -69,6 +70,7 @@ struct feed {
 	int64_t take_ms;
 	int status; /* 0: 200 or 304 */
 	int64_t retry_after_s;
+	bool redirects; /* to another URL of its host */
 	unsigned sent_n;
 };
 
@@ -96,6 +98,7 @@ int64_t __wrap_fw_mono_us(void);
 int64_t __wrap_fw_mono_ms(void);
 int64_t __wrap_fw_now_ms(void);
 int __wrap_fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *e);
+void __wrap_fw_fetch_continue(struct fw_fetch *f);
 void __wrap_fw_fetch_cancel(struct fw_fetch *f);
 bool __wrap_fw_fetch_abandon(struct fw_fetch *f);
 bool __wrap_fw_fetch_is_silent(const struct fw_fetch *f);
@@ -160,17 +163,6 @@ int __wrap_fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_e
 	return 0;
 }
 
-static void flight_end(size_t i)
-{
-	struct flight at = flights[i];
-
-	flights[i] = flights[--flight_n];
-	if (at.sent)
-		hosts[feeds[at.feed].host].in_flight--;
-	at.f->visit.total_us = (__wrap_fw_mono_ms() - at.send_ms) * 1000;
-	at.f->done(at.f);
-}
-
 static size_t flight_find(const struct fw_fetch *f)
 {
 	size_t i = 0;
@@ -178,6 +170,26 @@ static size_t flight_find(const struct fw_fetch *f)
 	while (i < flight_n && flights[i].f != f)
 		i++;
 	return i;
+}
+
+void __wrap_fw_fetch_continue(struct fw_fetch *f)
+{
+	struct flight *at = &flights[flight_find(f)];
+
+	ck_assert(at < flights + flight_n && at->waits);
+	at->waits = at->sent = false;
+	at->send_ms = __wrap_fw_mono_ms() + 5;
+}
+
+static void flight_end(size_t i)
+{
+	struct flight at = flights[i];
+
+	flights[i] = flights[--flight_n];
+	if (at.sent || at.redirected)
+		hosts[feeds[at.feed].host].in_flight--;
+	at.f->visit.total_us = (__wrap_fw_mono_ms() - at.send_ms) * 1000;
+	at.f->done(at.f);
 }
 
 void __wrap_fw_fetch_cancel(struct fw_fetch *f)
@@ -360,15 +372,25 @@ static void flight_send(size_t i)
 		flight_end(i);
 		return;
 	}
+	at->f->sent(at->f);
 	at->sent = true;
+	at->end_ms = mono_ms + feeds[at->feed].take_ms;
 	sent_n++;
 	feeds[at->feed].sent_n++;
 	ck_assert_msg(mono_ms - hosts[host].sent_ms >= config->host_gap_ms, "host %d was asked again after %lld ms",
 		host, (long long)(mono_ms - hosts[host].sent_ms));
 	hosts[host].sent_ms = mono_ms;
-	hosts[host].in_flight++;
+	hosts[host].in_flight += !at->redirected;
 	ck_assert(!budget_is_watched || (int64_t)hosts[host].in_flight <= config->host_concurrency);
 	max_in_flight = FW_MAX(max_in_flight, hosts[host].in_flight);
+}
+
+/* A redirect to the same host: the next request waits for fw_fetch_continue(). */
+static void flight_redirect(struct flight *at)
+{
+	at->redirected = at->waits = true;
+	if (!at->f->further(at->f, fw_str(feeds[at->feed].url)))
+		__wrap_fw_fetch_continue(at->f);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
@@ -435,11 +457,14 @@ static void flights_go_on(void)
 		struct flight *at = &flights[i];
 		int64_t mono_ms = __wrap_fw_mono_ms();
 
-		if (!runs(at->of) || mono_ms < (at->sent ? at->end_ms : at->send_ms)) {
+		if (!runs(at->of) || at->waits || mono_ms < (at->sent ? at->end_ms : at->send_ms)) {
 			i++;
 		} else if (!at->sent) {
 			flight_send(i);
 			i = 0; /* the table may have changed */
+		} else if (feeds[at->feed].redirects && !at->redirected) {
+			flight_redirect(at);
+			i = 0;
 		} else {
 			flight_answer(at);
 			flight_end(i);
@@ -466,7 +491,7 @@ static int64_t next_event_ms(void)
 			next_ms = m->timer[k].handle ? FW_MIN(next_ms, m->timer[k].at_ms) : next_ms;
 	}
 	for (size_t i = 0; i < flight_n; i++) {
-		if (runs(flights[i].of))
+		if (runs(flights[i].of) && !flights[i].waits)
 			next_ms = FW_MIN(next_ms, flights[i].sent ? flights[i].end_ms : flights[i].send_ms);
 	}
 	return next_ms;
@@ -631,7 +656,7 @@ static void killed(struct sim *m)
 			i++;
 			continue;
 		}
-		if (flights[i].sent)
+		if (flights[i].sent || flights[i].redirected)
 			hosts[feeds[flights[i].feed].host].in_flight--;
 		flights[i] = flights[--flight_n];
 	}
@@ -794,6 +819,36 @@ START_TEST(once_together)
 END_TEST
 
 /*
+ * Feeds that redirect: their further requests wait for their host too, and end in time. The end of
+ * a run waits for them.
+ */
+START_TEST(redirects)
+{
+	struct sim *m;
+
+	world_begin();
+	subscribe(60, 6, 200, 10 * FW_MINUTE_MS);
+	for (int i = 0; i < feed_n; i++)
+		feeds[i].redirects = i % 6 < 2;
+	m = begin(0, false);
+	pass(FW_HOUR_MS);
+	none_is_late(FW_MINUTE_MS);
+	all_there();
+	ck_assert_uint_ge(sent_n, (60 + 20) * 5);
+	ck_assert_uint_le(max_in_flight, 2);
+	while (!flight_n || !flights[0].waits)
+		pass(10);
+	worker_drain(&m->w);
+	pass(5 * FW_SECOND_MS);
+	ck_assert_uint_eq(flight_n, 0);
+	ck_assert(m->ended);
+	ck_assert_int_eq(m->code, WORKER_DONE);
+	ck_assert_int_eq(leases(), 0);
+	world_end();
+}
+END_TEST
+
+/*
  * One is killed, one is frozen for longer than its lease: within 20 s the others have their feeds,
  * and nothing is lost.
  */
@@ -803,7 +858,9 @@ START_TEST(killed_and_frozen)
 
 	world_begin();
 	budget_is_watched = false; /* a successor cannot know what the frozen worker has in flight */
-	subscribe(200, 1, 300, FW_MINUTE_MS);
+	subscribe(200, 2, 300, FW_MINUTE_MS);
+	for (int i = 0; i < feed_n; i++)
+		feeds[i].redirects = i % 5 == 0;
 	for (int i = 0; i < 3; i++)
 		begin(i, false);
 	pass(3 * FW_MINUTE_MS);
@@ -984,6 +1041,7 @@ int main(void)
 	tcase_add_test(t, two_hours);
 	tcase_add_test(t, once);
 	tcase_add_test(t, once_together);
+	tcase_add_test(t, redirects);
 	tcase_add_test(t, killed_and_frozen);
 	tcase_add_test(t, store_away);
 	tcase_add_test(t, paused_and_urgent);

@@ -166,6 +166,19 @@ static void answer_redirect(struct stub_conn *c, const char *path)
 
 static char page[65536]; /* sent again and again */
 
+/* The server closes a connection at its second request. */
+static uint32_t once_conn_n;
+
+static void answer_once(struct stub_conn *c)
+{
+	if (once_conn_n == stub.conn_n) {
+		stub_end(c);
+		return;
+	}
+	once_conn_n = stub.conn_n;
+	stub_answer(c, 200, "", FEED, sizeof(FEED) - 1);
+}
+
 static void answer_broken(struct stub_conn *c, const char *path)
 {
 	char *zeros = memset(page, 0, sizeof(page));
@@ -269,6 +282,8 @@ static void answer(struct stub_conn *c, const char *path, const char *request)
 			stub_send(c, page, sizeof(page));
 	} else if (strncmp(path, "/f%C3%A9ed", 10) == 0) {
 		stub_answer(c, 200, "", FEED, sizeof(FEED) - 1);
+	} else if (strcmp(path, "/once") == 0) {
+		answer_once(c);
 	} else if (strncmp(path, "/bad/", 5) == 0) {
 		answer_broken(c, path);
 	} else {
@@ -1048,6 +1063,152 @@ END_TEST
 
 /* ---- life cycle ------------------------------------------------------------------------------ */
 
+/* ---- requests that wait ---------------------------------------------------------------------- */
+
+static struct {
+	int send_n, sent_n, further_n;
+	uint32_t had_n; /* requests at the server, when send() was called last */
+	int refuse;     /* the call of send() that refuses; 0: none */
+	uint64_t wait_ms;
+	uv_timer_t timer;
+	struct fw_fetch *f;
+} gate;
+
+static bool gate_send(struct fw_fetch *f)
+{
+	(void)f;
+	ck_assert_int_eq(gate.send_n, gate.sent_n);
+	gate.had_n = stub.request_n;
+	return ++gate.send_n != gate.refuse;
+}
+
+static void gate_sent(struct fw_fetch *f)
+{
+	(void)f;
+	gate.sent_n++;
+	ck_assert_int_eq(gate.send_n, gate.sent_n);
+}
+
+static void gate_opens(uv_timer_t *t)
+{
+	int before = done_n;
+
+	ck_assert(!fw_fetch_is_silent(gate.f) && !fw_fetch_abandon(gate.f));
+	fw_fetch_continue(gate.f);
+	ck_assert_int_eq(done_n, before); /* never during fw_fetch_continue() */
+	uv_close((uv_handle_t *)t, NULL);
+}
+
+static bool gate_further(struct fw_fetch *f, struct fw_str url)
+{
+	ck_assert(fw_str_starts(url, FW_STR("http://127.0.0.")));
+	gate.further_n++;
+	gate.f = f;
+	if (!gate.wait_ms)
+		return false;
+	uv_timer_init(&loop, &gate.timer);
+	uv_timer_start(&gate.timer, gate_opens, gate.wait_ms, 0);
+	return true;
+}
+
+static struct fw_fetch gate_get(struct fw_str url, uint64_t wait_ms, int refuse)
+{
+	struct fw_fetch f = {.url = url, .send = gate_send, .sent = gate_sent, .further = gate_further};
+
+	memset(&gate, 0, sizeof(gate));
+	gate.wait_ms = wait_ms;
+	gate.refuse = refuse;
+	run(&f);
+	return f;
+}
+
+/* send() is called for each request, when its connection is there and nothing is written yet. */
+START_TEST(asked_before_each_request)
+{
+	static struct stub other;
+	struct fw_fetch f;
+	char to[100];
+
+	f = gate_get(url_of("/chain/302/2"), 0, 0);
+	ck_assert_int_eq(f.kind, FW_VISIT_OK);
+	ck_assert_int_eq(gate.sent_n, 3);
+	ck_assert_int_eq(gate.further_n, 2);
+	ck_assert_uint_eq(gate.had_n, 2);
+	fw_fetch_finish(&f);
+	f = gate_get(url_of("/chain/302/2"), 0, 2);
+	ck_assert_int_eq(f.kind, FW_VISIT_LOCAL);
+	ck_assert(f.deferred);
+	ck_assert_int_eq(gate.sent_n, 1);
+	ck_assert_uint_eq(stub.request_n, 4); /* three, and one */
+	fw_fetch_finish(&f);
+
+	stub_open(&other, &loop, "127.0.0.2", answer, NULL);
+	snprintf(to, sizeof(to), "/to/302/http://127.0.0.2:%d/feed", other.port);
+	f = gate_get(url_of("%s", to), 0, 2); /* also after a redirect to another host */
+	ck_assert(f.deferred);
+	ck_assert_int_eq(gate.further_n, 1);
+	ck_assert_uint_eq(other.request_n, 0);
+	fw_fetch_finish(&f);
+	stub_close(&other);
+	uv_run(&loop, UV_RUN_NOWAIT);
+	stub_free(&other);
+}
+END_TEST
+
+/* A redirect waits for fw_fetch_continue(), and keeps the connection; no timeout counts. */
+START_TEST(redirect_waits)
+{
+	struct fw_fetch f;
+
+	config.total_timeout_ms = 500;
+	f = gate_get(url_of("/chain/301/1"), 700, 0);
+	ck_assert_msg(f.kind == FW_VISIT_OK, "%s", f.err.text);
+	ck_assert_int_eq(gate.further_n, 1);
+	ck_assert_uint_eq(stub.request_n, 2);
+	ck_assert_uint_eq(stub.conn_n, 1);
+	ck_assert_int_ge(f.visit.queue_us, 699000);
+	ck_assert_int_lt(f.visit.total_us, 500000);
+	fw_fetch_finish(&f);
+}
+END_TEST
+
+/* The server closes a kept connection as it reads the request: the repetition waits too. */
+START_TEST(repetition_waits)
+{
+	struct fw_fetch f;
+
+	once_conn_n = 0;
+	for (int i = 0; i < 3; i++) {
+		f = gate_get(url_of("/once"), 50, 0);
+		ck_assert_msg(f.kind == FW_VISIT_OK, "%s", f.err.text);
+		ck_assert_int_eq(gate.further_n, i == 2); /* the second visit's connection is kept */
+		ck_assert_int_eq(gate.sent_n, 1 + (i == 2));
+		fw_fetch_finish(&f);
+	}
+	ck_assert_uint_eq(stub.request_n, 4);
+}
+END_TEST
+
+START_TEST(cancelled_while_it_waits)
+{
+	struct fw_fetch f = {.url = url_of("/chain/302/1"), .done = done, .further = gate_further};
+
+	memset(&gate, 0, sizeof(gate));
+	gate.wait_ms = 1000000;
+	begin();
+	ck_assert_int_eq(fw_fetch_start(fetcher, &f, NULL), 0);
+	while (!gate.further_n)
+		uv_run(&loop, UV_RUN_ONCE);
+	fw_fetch_cancel(&f);
+	ck_assert_int_eq(done_n, 1);
+	ck_assert_int_eq(f.kind, FW_VISIT_LOCAL);
+	ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), 0);
+	ck_assert_uint_eq(stub.request_n, 1);
+	uv_close((uv_handle_t *)&gate.timer, NULL);
+	fw_fetch_finish(&f);
+}
+END_TEST
+
 START_TEST(cancelled)
 {
 	struct fw_fetch f = {.url = url_of("/bad/hang"), .done = done};
@@ -1321,8 +1482,9 @@ int main(void)
 		form_redirects, credentials_stay_home, userinfo_is_not_sent, json_is_posted_with_headers,
 		broken_answers, limits, error_pages_are_not_read, slow_answers, total_timeout, connect_refused,
 		connect_timeout, guarded_literals, refused_in_words, guard_checks_reused_connections, bad_urls,
-		cancelled, many_at_once, buffers_are_bounded, stalled_transfers_are_aborted, cancelled_while_paused,
-		out_of_files, repeated_headers, bad_configuration, through_a_proxy, doctor};
+		asked_before_each_request, redirect_waits, repetition_waits, cancelled_while_it_waits, cancelled,
+		many_at_once, buffers_are_bounded, stalled_transfers_are_aborted, cancelled_while_paused, out_of_files,
+		repeated_headers, bad_configuration, through_a_proxy, doctor};
 	Suite *s = suite_create("unit fetch fetch");
 	TCase *t = tcase_create("fetch");
 

@@ -74,7 +74,8 @@ static void waits(int64_t now_ms, int64_t until_ms)
 
 static void sends(int i, int64_t now_ms)
 {
-	ck_assert(fw_hosts_send(t, &item[i], now_ms));
+	ck_assert(fw_hosts_may_send(t, &item[i], now_ms));
+	fw_hosts_sent(t, &item[i], now_ms);
 }
 
 static void done(int i, int64_t now_ms, enum fw_host_health health, int64_t cooldown_ms)
@@ -135,7 +136,10 @@ START_TEST(budget)
 }
 END_TEST
 
-/* The gap counts from the sending; nothing starts while a permitted request is unsent. */
+/*
+ * The gap counts from the moment when a request was sent, not from the permission to do so; nothing
+ * starts while a permitted request is unsent.
+ */
 START_TEST(gap)
 {
 	begin(3, 1000);
@@ -144,17 +148,92 @@ START_TEST(gap)
 	starts(0, 0);
 	waits(0, NEVER);
 	waits(5000, NEVER);
-	sends(0, 5700);
+	ck_assert(fw_hosts_may_send(t, &item[0], 5690));
+	waits(5695, NEVER);
+	fw_hosts_sent(t, &item[0], 5700);
 	waits(5700, 6700);
 	waits(6699, 6700);
 	starts(1, 6700);
 	sends(1, 6700);
-	ck_assert(fw_hosts_send(t, &item[0], 7500)); /* a redirect */
-	waits(7700, 8500);
-	starts(2, 8500);
+	waits(7500, 7700);
+	starts(2, 7700);
 	done(2, 8600, FW_HOST_UNKNOWN, 0); /* never sent: counts from the permission */
-	waits(8600, 9500);
-	starts(3, 9500);
+	waits(8600, 8700);
+	starts(3, 8700);
+	fw_hosts_destroy(t);
+}
+END_TEST
+
+/* A redirect waits for the gap, and nothing else of the host starts between it and its sending. */
+START_TEST(further)
+{
+	begin(2, 1000);
+	for (int i = 0; i < 4; i++)
+		put(i, 7);
+	put(4, 8);
+	starts(0, 0);
+	sends(0, 10);
+	fw_hosts_further(t, &item[0], 100);
+	ck_assert_uint_eq(fw_hosts_waiting(t), 4);
+	starts(4, 100); /* of another host */
+	waits(100, 1010);
+	hurry(3, 7);
+	starts(0, 1010); /* before all that wait, within its budget */
+	waits(5000, NEVER);
+	sends(0, 5000);
+	starts(3, 6000);
+	fw_hosts_further(t, &item[0], 6000);
+	waits(6100, NEVER); /* permitted before, and unsent */
+	sends(3, 6200);
+	ck_assert_ptr_null(fw_hosts_first(t, 6200, &next_ms));
+	ck_assert_int_eq(next_ms, 7200);
+	done(3, 6300, FW_HOST_HEALTHY, 0);
+	done(0, 6300, FW_HOST_HEALTHY, 0); /* cancelled as it waited */
+	waits(6300, 7200);
+	starts(1, 7200);
+	sends(1, 7200);
+	fw_hosts_further(t, &item[1], 7300);
+	put(5, 6);
+	ck_assert_ptr_eq(fw_hosts_first(t, 7300, &next_ms), &item[5]); /* the caller may have no place for it */
+	ck_assert_int_eq(next_ms, 8200);
+	fw_hosts_destroy(t);
+}
+END_TEST
+
+/* It waits for a learned delay only so long; a cooldown and the lease's end refuse it. */
+START_TEST(further_is_refused)
+{
+	begin(2, 1000);
+	row(7, 0, 0, 60000, 0);
+	for (int i = 0; i < 3; i++)
+		put(i, 7);
+	starts(0, 0);
+	sends(0, 0);
+	fw_hosts_further(t, &item[0], 0);
+	waits(0, FW_HOSTS_FURTHER_MAX_MS);
+	starts(0, 10000);
+	sends(0, 10000);
+	starts(1, 70000);
+	sends(1, 70000);
+	fw_hosts_further(t, &item[0], 70000);
+	done(1, 71000, FW_HOST_UNKNOWN, 50000);
+	starts(0, 80000);
+	ck_assert(!fw_hosts_may_send(t, &item[0], 80000));
+	done(0, 80000, FW_HOST_UNKNOWN, 0);
+	waits(80000, 140000);
+	fw_hosts_destroy(t);
+
+	begin(1, 0);
+	put(0, 7);
+	starts(0, 0);
+	sends(0, 0);
+	fw_hosts_set_lease(t, 100);
+	fw_hosts_release(t, 1); /* what is in flight goes on */
+	fw_hosts_further(t, &item[0], 50);
+	starts(0, 50);
+	ck_assert(!fw_hosts_may_send(t, &item[0], 100));
+	done(0, 100, FW_HOST_UNKNOWN, 0);
+	fw_hosts_drop(t, 1);
 	fw_hosts_destroy(t);
 }
 END_TEST
@@ -169,7 +248,7 @@ START_TEST(cooldown)
 	sends(0, 1);
 	done(0, 10, FW_HOST_UNKNOWN, 5000);
 	waits(10, 5010);
-	ck_assert(!fw_hosts_send(t, &item[1], 11)); /* permitted before, sent too late */
+	ck_assert(!fw_hosts_may_send(t, &item[1], 11)); /* permitted before, sent too late */
 	done(1, 11, FW_HOST_UNKNOWN, 0);
 	waits(11, 5010);
 	hurry(3, 7);
@@ -319,11 +398,12 @@ START_TEST(lease)
 	starts(0, 99);
 	waits(100, NEVER);
 	waits(99, NEVER); /* a clock that goes back is ignored */
-	ck_assert(!fw_hosts_send(t, &item[0], 100));
+	ck_assert(!fw_hosts_may_send(t, &item[0], 100));
 	fw_hosts_set_lease(t, 200);
 	starts(1, 100);
 	sends(0, 199);
-	ck_assert(!fw_hosts_send(t, &item[0], 200)); /* not even a redirect */
+	fw_hosts_further(t, &item[0], 199);
+	waits(200, NEVER); /* not even a redirect */
 	fw_hosts_destroy(t);
 
 	t = fw_hosts_create(&(struct fw_hosts_rules){.host_concurrency = 1});
@@ -528,7 +608,7 @@ END_TEST
 #define SLOTS 24
 
 /* The life of one feed with one owner. */
-enum life { REST, WAITS, PERMITTED, SENT, DONE /* done and not committed */ };
+enum life { REST, WAITS, PERMITTED, SENT, FURTHER, DONE /* done and not committed */ };
 
 struct sim_feed {
 	int host;
@@ -541,7 +621,8 @@ struct sim_feed {
 struct sim_job {
 	struct fw_hosts_item item;
 	enum life life;
-	int64_t permitted_ms, send_ms, end_ms, gap_ms;
+	bool further;
+	int64_t send_ms, end_ms, gap_ms;
 };
 
 struct sim_owner {
@@ -566,8 +647,8 @@ static struct sim {
 		cooldown_ms[HOSTS]; /* what the owner knew at its last commit: the rows must agree */
 	struct sim_feed feed[FEEDS];
 	struct sim_owner o[OWNERS];
-	int64_t first_sent_ms[HOSTS], last_sent_ms[HOSTS];
-	uint32_t sent_n, refused_n, joined_n, died_n, froze_n, left_n, lost_n;
+	int64_t sent_ms[HOSTS];
+	uint32_t sent_n, further_n, refused_n, joined_n, died_n, froze_n, left_n, lost_n;
 } m;
 
 static uint32_t chance(uint32_t n)
@@ -599,13 +680,18 @@ static bool has_lease(const struct sim_owner *o)
 	return o->t && o->until_ms > m.now_ms;
 }
 
+static bool is_flying(const struct sim_job *j)
+{
+	return j->life == PERMITTED || j->life == SENT || j->life == FURTHER;
+}
+
 static uint32_t in_flight_of(int host)
 {
 	uint32_t n = 0;
 
 	for (const struct sim_owner *o = m.o; o < m.o + OWNERS; o++) {
 		for (int i = host; has_lease(o) && i < FEEDS; i++)
-			n += m.feed[i].host == host && (o->job[i].life == PERMITTED || o->job[i].life == SENT);
+			n += m.feed[i].host == host && is_flying(&o->job[i]);
 	}
 	return n;
 }
@@ -620,11 +706,6 @@ static void sim_cancel(struct sim_owner *o, int i)
 {
 	fw_hosts_done(o->t, &o->job[i].item, FW_HOST_UNKNOWN, 0, both(o));
 	sim_back(o, i);
-}
-
-static bool is_flying(const struct sim_job *j)
-{
-	return j->life == PERMITTED || j->life == SENT;
 }
 
 /* In this shard; -1: in all. */
@@ -837,21 +918,28 @@ static void sim_claim(struct sim_owner *o)
 	}
 }
 
+static int64_t sim_gap(const struct sim_job *j, int64_t learned_delay_ms)
+{
+	return FW_MAX(
+		m.rules.gap_ms, j->further ? FW_MIN(learned_delay_ms, FW_HOSTS_FURTHER_MAX_MS) : learned_delay_ms);
+}
+
 static void sim_start(struct sim_owner *o)
 {
 	struct fw_hosts_item *it;
 	int64_t wait_ms;
 
-	while (flying_n(o, -1) < SLOTS && (it = fw_hosts_start(o->t, mono(o), &wait_ms)) != NULL) {
+	while ((it = fw_hosts_first(o->t, mono(o), &wait_ms)) != NULL && (it->further || flying_n(o, -1) < SLOTS)) {
 		struct sim_job *j = &o->job[it->feed_id];
 		int host = m.feed[it->feed_id].host;
 
-		HOLDS(j->life == WAITS, host);
+		HOLDS(j->life == (it->further ? FURTHER : WAITS), host);
+		j->further = it->further;
+		HOLDS(fw_hosts_start(o->t, mono(o), &wait_ms) == it, host);
 		HOLDS(mono(o) < o->stop_ms, host);
 		HOLDS(m.owner[host % SHARDS] == me(o), host);
 		j->life = PERMITTED;
-		j->permitted_ms = m.now_ms;
-		j->gap_ms = FW_MAX(m.rules.gap_ms, o->learned_delay_ms[host]);
+		j->gap_ms = sim_gap(j, o->learned_delay_ms[host]);
 		j->send_ms = m.now_ms + chance(300);
 		j->end_ms = j->send_ms + 20 + chance(1500);
 		HOLDS(!m.rules.host_concurrency || in_flight_of(host) <= m.rules.host_concurrency, host);
@@ -863,7 +951,7 @@ static void sim_send(struct sim_owner *o, int i)
 	struct sim_job *j = &o->job[i];
 	int host = m.feed[i].host;
 
-	if (!fw_hosts_send(o->t, &j->item, mono(o))) {
+	if (!fw_hosts_may_send(o->t, &j->item, mono(o))) {
 		HOLDS(mono(o) >= o->stop_ms || o->cooldown_ms[host] > m.now_ms, host);
 		m.refused_n++;
 		sim_cancel(o, i);
@@ -871,10 +959,11 @@ static void sim_send(struct sim_owner *o, int i)
 	}
 	HOLDS(has_lease(o) && m.owner[host % SHARDS] == me(o), host);
 	HOLDS(o->cooldown_ms[host] <= m.now_ms, host);
-	HOLDS(m.now_ms - m.first_sent_ms[host] >= j->gap_ms, host);
-	HOLDS(m.last_sent_ms[host] > j->permitted_ms || m.now_ms - m.last_sent_ms[host] >= j->gap_ms, host);
-	m.first_sent_ms[host] = m.now_ms;
+	HOLDS(m.now_ms - m.sent_ms[host] >= j->gap_ms, host);
+	fw_hosts_sent(o->t, &j->item, mono(o));
+	m.sent_ms[host] = m.now_ms;
 	m.sent_n++;
+	m.further_n += j->further;
 	j->life = SENT;
 }
 
@@ -892,7 +981,7 @@ static void sim_done(struct sim_owner *o, int i)
 	*p = *p > 50 ? *p : 0;
 	for (int k = 0; k < FEEDS; k++) { /* the shortest gap that was in force since its permission */
 		if (m.feed[k].host == host && o->job[k].life == PERMITTED)
-			o->job[k].gap_ms = FW_MIN(o->job[k].gap_ms, FW_MAX(m.rules.gap_ms, *p));
+			o->job[k].gap_ms = FW_MIN(o->job[k].gap_ms, sim_gap(&o->job[k], *p));
 	}
 	ck_assert_int_eq(fw_hosts_learned_delay_ms(o->t, host + 1), *p);
 }
@@ -906,8 +995,9 @@ static void sim_requests(struct sim_owner *o)
 			sim_send(o, i);
 		} else if (j->life == SENT && j->end_ms <= m.now_ms) {
 			sim_done(o, i);
-		} else if (j->life == SENT && !chance(800) && fw_hosts_send(o->t, &j->item, mono(o))) {
-			m.last_sent_ms[m.feed[i].host] = m.now_ms;
+		} else if (j->life == SENT && !chance(800)) {
+			fw_hosts_further(o->t, &j->item, mono(o));
+			j->life = FURTHER;
 		}
 	}
 }
@@ -993,7 +1083,7 @@ static void sim_run(uint64_t seed, int steps)
 	for (int s = 0; s < SHARDS; s++)
 		m.owner[s] = -1;
 	for (int h = 0; h < HOSTS; h++)
-		m.first_sent_ms[h] = m.last_sent_ms[h] = -FW_DAY_MS;
+		m.sent_ms[h] = -FW_DAY_MS;
 	for (int i = 0; i < FEEDS; i++) /* a quarter belong to one host */
 		m.feed[i] = (struct sim_feed){
 			.host = i % 4 ? (int)chance(HOSTS) : 3, .claimed = -1, .due_ms = chance(5000)};
@@ -1011,10 +1101,10 @@ static void sim_run(uint64_t seed, int steps)
 			unserved_since(calm_ms));
 	}
 	printf("# seed %llu: host_concurrency %u, gap %lld ms, %lld s: "
-	       "%u requests, %u refused; %u joined, %u died, %u froze, %u lost, %u left\n",
+	       "%u requests (%u further), %u refused; %u joined, %u died, %u froze, %u lost, %u left\n",
 		(unsigned long long)seed, m.rules.host_concurrency, (long long)m.rules.gap_ms,
-		(long long)(m.now_ms / 1000), m.sent_n, m.refused_n, m.joined_n, m.died_n, m.froze_n, m.lost_n,
-		m.left_n);
+		(long long)(m.now_ms / 1000), m.sent_n, m.further_n, m.refused_n, m.joined_n, m.died_n, m.froze_n,
+		m.lost_n, m.left_n);
 	for (int i = 0; i < OWNERS; i++)
 		fw_hosts_destroy(m.o[i].t);
 }
@@ -1037,6 +1127,8 @@ int main(void)
 
 	tcase_add_test(c, budget);
 	tcase_add_test(c, gap);
+	tcase_add_test(c, further);
+	tcase_add_test(c, further_is_refused);
 	tcase_add_test(c, cooldown);
 	tcase_add_test(c, learned_delay);
 	tcase_add_test(c, order);
