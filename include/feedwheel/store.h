@@ -14,7 +14,8 @@
  *   - A function that writes is one transaction, unless its comment says otherwise: all or nothing.
  *   - Returns 0 or a negative FW_E*, and one line in err (may be NULL) that names the store and the
  *     remedy:
- *         FW_EIO       the connection or the file broke: close, open again, retry
+ *         FW_EIO       the connection or the file broke, or the server takes no writes (a replica):
+ *                      close, open again, retry
  *         FW_EUNUSABLE the store is damaged, or this user lacks a right to it: retrying does not
  *                      help, a person must mend it
  *         FW_EAGAIN    busy for longer than busy_timeout_ms, or a deadlock: retry unchanged
@@ -683,7 +684,8 @@ typedef void fw_inspect_cb(void *ctx, const char *name, int level, const char *f
 /*
  * *out is NULL on error. FW_EUNSUP: this build has no driver for the URL. FW_ENOTFOUND: the store
  * does not exist and FW_STORE_CREATE is not set. FW_EVERSION: the schema is newer than this
- * program. FW_EINVAL: the URL, its password, or the database of another program.
+ * program. FW_EIO: the server is unreachable, or takes no writes and FW_STORE_READ is not set.
+ * FW_EINVAL: the URL, its password, or the database of another program.
  */
 FW_API FW_MUST_CHECK int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err);
 /* st may be NULL. */
@@ -702,7 +704,10 @@ FW_API bool fw_store_is_remote(const char *url);
 bool fw_store_is_file(const char *word);
 /* A URL for people and logs: passwords as "***", control characters escaped, cut to cap bytes. */
 FW_API void fw_store_url_show(const char *url, char *out, size_t cap);
-/* Check that the store is reachable: one round trip. */
+/*
+ * Check that the store is reachable: one round trip. Opened for writing, also that it takes writes:
+ * else FW_EIO.
+ */
 FW_API FW_MUST_CHECK int fw_store_ping(struct fw_store *st, struct fw_err *err);
 /* The store's clock: one round trip, which also measures it for fw_store_now_ms(). */
 FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);

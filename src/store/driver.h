@@ -46,7 +46,10 @@
  *     callback must not call the store.
  *   - A slot that writes is one transaction, unless its comment says otherwise: all or nothing.
  *   - Returns 0 or FW_E*, with a text that names the store and the remedy:
- *         FW_EIO     the connection or the file broke: close, open again, retry
+ *         FW_EIO     the connection or the file broke, or the server takes no writes (a replica, a
+ *                    master before a failover, read-only mode): close, open again, retry. The
+ *                    store's name may lead to another server by now, which only a new connection
+ *                    finds
  *         FW_EUNUSABLE  damaged, or a right is missing: retrying does not help
  *         FW_EAGAIN  locked by others for longer than busy_timeout_ms, or a deadlock: retry
  *         FW_ENOTFOUND FW_EVERSION FW_EINVAL FW_ENOMEM
@@ -272,7 +275,11 @@ static inline struct store *store_of(struct fw_store *st)
  */
 typedef int store_open_fn(const struct fw_store_config *cfg, struct store **out, struct fw_err *err);
 typedef void store_close_fn(struct store *st);
-/* The store's clock. One round trip: also the ping. */
+/*
+ * The store's clock. One round trip: also the ping. Of a store opened for writing it is FW_EIO if
+ * the server takes no writes, also from a user who may write to a replica: what is written there is
+ * lost. So a connection that only reads learns of a failover too.
+ */
 typedef int store_clock_fn(struct store *st, int64_t *now_ms, struct fw_err *err);
 /*
  * deep: check the integrity of everything stored; each fault is a finding of level 2. Else: the

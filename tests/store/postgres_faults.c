@@ -478,7 +478,7 @@ START_TEST(standby_takes_over) /* REL-01 */
 {
 	struct fw_store *reader;
 	struct work *w;
-	char where[700];
+	char where[700], second_only[700];
 	PGconn *second;
 	pid_t pid;
 
@@ -487,15 +487,21 @@ START_TEST(standby_takes_over) /* REL-01 */
 	ck_assert(fw_snprintf(where, sizeof(where),
 		"postgres://feedwheel@/postgres?host=%s/pg,%s/pg&port=%d,5432&schema=trouble", scratch(), scratch(),
 		STANDBY_PORT)); /* the standby first: it is skipped */
+	ck_assert(fw_snprintf(second_only, sizeof(second_only),
+		"postgres://feedwheel@/postgres?host=%s/pg&port=%d&schema=trouble", scratch(), STANDBY_PORT));
 	w = work_begin(store_open(where, 0));
 	visit(w, 0, 4);
 	standby_has_all();
+	refused(second_only, 0, FW_EIO, "name the primary");
+	ck_assert(fw_snprintf(second_only + strlen(second_only), sizeof(second_only) - strlen(second_only), "%s",
+		"&target_session_attrs=any")); /* then the store finds out */
+	refused(second_only, 0, FW_EIO, "name the primary");
 	reader = store_open(where, FW_STORE_READ); /* either of them will do for reading */
 	ck_assert_int_eq(stats(reader).feed_n, 1);
 	fw_store_close(reader);
 	server_postgres.kill9();
 	FAILS(commit(w), FW_EIO);
-	refused(where, 0, FW_EIO, "cannot be reached"); /* there is no server that can be written */
+	refused(where, 0, FW_EIO, "name the primary"); /* there is no server that can be written */
 	second = standby_open();
 	bare_do(second, "SELECT pg_promote()");
 	PQfinish(second);

@@ -241,14 +241,16 @@ END_TEST
 
 /* ---- a failing server ------------------------------------------------------------------------ */
 
-START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the same commit succeeds afterwards */
+START_TEST(refusals_pass) /* nothing is half-done, and the same commit succeeds afterwards */
 {
 	static const struct {
 		const char *begin, *end, *words;
+		int rc;
 	} T[] = {
-		{"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "raise its maxmemory"},
-		{"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "name the master"},
-		{"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0", "min-replicas-to-write"},
+		{"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "raise its maxmemory", FW_EAGAIN},
+		{"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "name the master", FW_EIO},
+		{"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0", "min-replicas-to-write",
+			FW_EAGAIN},
 	};
 
 	server_up(NULL);
@@ -257,10 +259,12 @@ START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the sa
 		int64_t lease_id = w->l->id;
 
 		told(T[i].begin);
-		says(commit(w), FW_EAGAIN, T[i].words);
-		says(w->st->driver->heartbeat(w->st, "w", w->l, &drv_err), FW_EAGAIN, T[i].words);
+		says(commit(w), T[i].rc, T[i].words);
+		says(w->st->driver->heartbeat(w->st, "w", w->l, &drv_err), T[i].rc, T[i].words);
 		ck_assert(drv_entries(w->st, 0) == 0 && drv_visits(w->st, 0) == 0); /* reading still works */
 		told(T[i].end);
+		if (T[i].rc == FW_EIO)
+			work_again(w, url);
 		drv_heartbeat(w->st, "w", w->l);
 		ck_assert_int_eq(w->l->id, lease_id);
 		DONE(commit(w));
@@ -278,11 +282,41 @@ START_TEST(replica_without_its_master)
 	struct store *st;
 
 	server_up((const char *const[]){"--replica-serve-stale-data", "no", NULL});
-	st = open_at(url, FW_STORE_CREATE);
+	fw_store_close(store_open(url, FW_STORE_CREATE));
+	st = open_at(url, FW_STORE_READ);
 	told("REPLICAOF 127.0.0.1 1");
-	says(st->driver->stats(st, &s, &drv_err), FW_EAGAIN, "a replica without a master");
+	says(st->driver->stats(st, &s, &drv_err), FW_EIO, "a replica without a master");
 	told("REPLICAOF NO ONE");
 	drv_end(st);
+}
+END_TEST
+
+START_TEST(replica_is_for_reading) /* one that only reads learns of a failover, too */
+{
+	struct fw_store *writer, *reader, *late;
+	char plain[420];
+
+	server_up(NULL);
+	writer = store_open(url, FW_STORE_CREATE);
+	reader = store_open(url, FW_STORE_READ);
+	DONE(fw_store_ping(writer, &drv_err));
+	told("ACL SETUSER plain on >s3cret ~feedwheel* ~{feedwheel* &feedwheel* +@all -@dangerous");
+	told("REPLICAOF 127.0.0.1 1");
+	says(fw_store_ping(writer, &drv_err), FW_EIO, "name the master");
+	DONE(fw_store_ping(reader, &drv_err));
+	ck_assert_int_eq(stats(reader).feed_n, 0);
+	open_says(url, 0, FW_EIO, "name the master");
+	fw_store_close(store_open(url, FW_STORE_READ));
+	ck_assert(fw_snprintf(plain, sizeof(plain), "redis+unix://plain:s3cret@%s", sock));
+	late = store_open(plain, 0); /* without INFO it learns with a write */
+	DONE(fw_store_ping(late, &drv_err));
+	says(fw_store_subscribe(late, &(struct fw_feed_new){.url = FW_STR("https://b.example/")}, 1, &drv_err), FW_EIO,
+		"name the master");
+	told("REPLICAOF NO ONE");
+	DONE(fw_store_ping(writer, &drv_err));
+	fw_store_close(late);
+	fw_store_close(reader);
+	fw_store_close(writer);
 }
 END_TEST
 
@@ -1106,10 +1140,11 @@ END_TEST
 int main(void)
 {
 	const TTest *const every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
-		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script, silent_server,
-		answers_of_others, disk_full, commit_that_comes_again, padded_numbers, numbers_of_the_dead,
-		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
-		cluster_store_on_one_server, cluster_faults, cluster_retractions, over_tls};
+		refusals_pass, replica_without_its_master, replica_is_for_reading, functions_are_forgotten,
+		busy_with_a_script, silent_server, answers_of_others, disk_full, commit_that_comes_again,
+		padded_numbers, numbers_of_the_dead, commits_that_are_disturbed, server_is_killed_in_commit,
+		doctor_looks_at_durability, deep_check_finds, cluster_store_on_one_server, cluster_faults,
+		cluster_retractions, over_tls};
 	TCase *t;
 
 	server_needed(&server_redis);

@@ -732,6 +732,8 @@ static int mysql_db_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 
 static const struct sql_fragment MYSQL_FRAGMENT[] = {
 	{"now", "CAST(unix_timestamp(sysdate(3)) * 1000 AS SIGNED)"},
+	/* a word since MariaDB 12; super_read_only implies it. innodb_read_only: on shared disks */
+	{"readonly", "(CONCAT(@@read_only) NOT IN ('0', 'OFF') OR @@innodb_read_only)"},
 	{"last", "last_insert_id()"},
 	{"skip", "FOR UPDATE SKIP LOCKED"},
 	{"share", "LOCK IN SHARE MODE"},

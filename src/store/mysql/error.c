@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Error codes of the server and of the client library as FW_E*. FW_EIO: the connection broke; the
- * store is opened again. FW_EAGAIN: a conflict, too many connections, a full disk or a failover;
- * the same call is tried again. All others need a change by the operator, and their message names
- * it.
+ * Error codes of the server and of the client library as FW_E*. FW_EIO: the connection broke, or
+ * the server takes no writes; the store is opened again. FW_EAGAIN: a conflict, too many
+ * connections or a full disk; the same call is tried again. All others need a change by the
+ * operator, and their message names it.
  */
 #include <errmsg.h>
 #include <mysqld_error.h>
@@ -54,7 +54,7 @@ static const struct {
 	[DUPLICATE] = {FW_EAGAIN, "another process stored it meanwhile: try again"},
 	[CONNECTIONS] = {FW_EAGAIN, "too many connections: raise max_connections, or run fewer workers"},
 	[DISK] = {FW_EAGAIN, "the server's disk is full or failed: free some space; no stored data is lost"},
-	[READ_ONLY] = {FW_EAGAIN, "the server is read-only: wait for the failover, or set read_only off"},
+	[READ_ONLY] = {FW_EIO, SQL_READ_ONLY},
 	[MEMORY] = {FW_EAGAIN, "the server is out of memory: give it more, or run fewer workers"},
 	[ENDED] = {FW_EAGAIN, "the server ended a statement: try again, or raise max_statement_time"},
 	[DENIED] = {FW_EINVAL, "access denied: check user and password, and grant the user all on the database"},

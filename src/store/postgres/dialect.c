@@ -78,7 +78,7 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 		{"53300", FW_EAGAIN, "too many connections: raise max_connections or run fewer workers"},
 		{"53", FW_EAGAIN, "the server lacks resources: check its log"},
 		{"58030", FW_EAGAIN, "the server's disk failed: check its log"},
-		{"25006", FW_EIO, "the server is read-only: name the primary in the URL"},
+		{"25006", FW_EIO, SQL_READ_ONLY},
 		{"22012", FW_EINVAL, POOLER},
 		{"26000", FW_EINVAL, POOLER},
 		{"42P05", FW_EINVAL, POOLER},
@@ -676,6 +676,7 @@ static int postgres_row_id_raised(struct sql *sql, struct fw_err *err)
 
 static const struct sql_fragment POSTGRES_FRAGMENT[] = {
 	{"now", "(extract(epoch FROM clock_timestamp()) * 1000)::int8"},
+	{"readonly", "pg_is_in_recovery()::int::int8"},
 	{"last", "lastval()"},
 	{"skip", "FOR UPDATE SKIP LOCKED"},
 	{"share", "FOR SHARE"},

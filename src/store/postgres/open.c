@@ -33,6 +33,7 @@ static int connect_failed(struct postgres_db *s, struct fw_err *err)
 		int rc;
 		const char *remedy;
 	} KNOWN[] = {
+		{"session is read-only", FW_EIO, SQL_READ_ONLY},
 		{"too many clients", FW_EAGAIN, "raise max_connections or run fewer workers"},
 		{"remaining connection slots", FW_EAGAIN, "raise max_connections or run fewer workers"},
 		{"too many connections", FW_EAGAIN,

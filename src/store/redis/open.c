@@ -7,7 +7,8 @@
  * turns Redis's errors into FW_E* codes. redis.h describes the keys. script/ *.lua are the
  * operations that must be atomic: Redis runs a script without interruption.
  *
- * A broken connection is FW_EIO. The caller opens the store again.
+ * A broken connection is FW_EIO, and so is a server that takes no writes. The caller opens the
+ * store again.
  */
 #include <assert.h>
 #include <poll.h>
@@ -42,8 +43,8 @@ static const struct {
 	const char *remedy;
 } reply_errors[] = {
 	{"LOADING", FW_EAGAIN, "the server is loading its data: wait until that is done"},
-	{"READONLY", FW_EAGAIN, "it is a replica: name the master in the URL, or wait until the failover is over"},
-	{"MASTERDOWN", FW_EAGAIN,
+	{"READONLY", FW_EIO, "it is a replica: name the master in the URL, or wait until the failover is over"},
+	{"MASTERDOWN", FW_EIO,
 		"it is a replica without a master: wait until the failover is over, or name the master in the URL"},
 	{"OOM", FW_EAGAIN, "its memory is full: raise its maxmemory, or lower entries_retention_ms"},
 	{"MISCONF", FW_EAGAIN, "it cannot write to its disk: free some space there, and check its log"},
@@ -53,7 +54,7 @@ static const struct {
 	{"TRYAGAIN", FW_EAGAIN, "the hash slot is moving to another node: wait until that is done"},
 	{"ASK", FW_EAGAIN, "the hash slot is moving to another node: wait until that is done"},
 	{"MOVED", FW_EAGAIN, "the cluster redirects in circles: run 'redis-cli cluster nodes'"},
-	{"ERR Function not found", FW_EAGAIN,
+	{"ERR Function not found", FW_EIO,
 		"it lost the functions just after they were loaded, or is a replica without them: name the master in "
 		"the URL"},
 	{"ERR max number of clients", FW_EAGAIN, "it has too many connections: raise its maxclients"},
@@ -457,27 +458,29 @@ int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err
 	return rc;
 }
 
+struct fw_str rs_info_field(const struct rs_reply *info, const char *name)
+{
+	struct fw_str rest = info->type == RS_TEXT ? info->text : FW_STR_NONE, value;
+
+	while (rest.p) {
+		struct fw_str line = fw_str_trim(fw_str_split(rest, '\n', &rest));
+
+		if (fw_str_eq(fw_str_split(line, ':', &value), fw_str(name)))
+			return value;
+	}
+	return FW_STR_NONE;
+}
+
 struct fw_str rs_info(struct rs *r, const char *section, const char *name)
 {
 	struct fw_err spare;
 	struct rs_conn *c = r->conn[RS_META];
-	struct fw_str rest, line;
 	struct rs_reply *all;
 
 	rs_conn_begin(c);
 	rs_conn_add(c, FW_STR("INFO"));
 	rs_conn_add(c, fw_str(section));
-	if (rs_conn_exchange(c, &r->arena, &all, &spare) || all->elem[0]->type != RS_TEXT)
-		return FW_STR_NONE;
-	rest = all->elem[0]->text;
-	while (rest.p) {
-		struct fw_str value;
-
-		line = fw_str_trim(fw_str_split(rest, '\n', &rest));
-		if (fw_str_eq(fw_str_split(line, ':', &value), fw_str(name)))
-			return value;
-	}
-	return FW_STR_NONE;
+	return rs_conn_exchange(c, &r->arena, &all, &spare) ? FW_STR_NONE : rs_info_field(all->elem[0], name);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */

@@ -234,6 +234,8 @@ static inline int64_t rs_int(const struct rs_reply *r)
 
 	return r->type == RS_INT ? r->integer : r->type == RS_TEXT && fw_str_int(r->text, &n) ? n : 0;
 }
+/* A field of a reply to INFO; absent: there is none, or the reply is an error. */
+struct fw_str rs_info_field(const struct rs_reply *info, const char *name);
 /* A field of INFO from the server of cell 0; absent if it has none. */
 struct fw_str rs_info(struct rs *r, const char *section, const char *name);
 

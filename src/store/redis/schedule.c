@@ -12,18 +12,28 @@
 /* ids rise with seen_ms, except for clocks and processes that differ by less than this */
 #define SEEN_SLACK_MS 60000
 
+/*
+ * INFO, because the ACL that we ask for grants it and not ROLE. A user without it learns at the
+ * next write. In a cluster a replica redirects each command with a key (MOVED), so nothing is
+ * asked.
+ */
 int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
+	bool asks_role = !r->read_only && !r->cluster;
 	struct rs_reply *all;
 	int rc = rs_slot_start(r, false, err);
 
 	if (rc)
 		return rc;
 	rs_conn_command(r->conn[RS_META], "TIME");
+	if (asks_role)
+		rs_conn_command(r->conn[RS_META], "INFO replication");
 	rc = rs_conn_exchange(r->conn[RS_META], &r->arena, &all, err);
 	if (!rc && all->elem[0]->type == RS_ERROR)
 		rc = rs_error(r, all->elem[0]->text, "reading the clock", err);
+	if (!rc && asks_role && fw_str_eq(rs_info_field(all->elem[1], "role"), FW_STR("slave")))
+		rc = rs_error(r, FW_STR("READONLY"), "checking its role", err);
 	if (!rc)
 		*now_ms = rs_int(all->elem[0]->elem[0]) * 1000 + rs_int(all->elem[0]->elem[1]) / 1000;
 	return rc;

@@ -5,9 +5,27 @@
 
 #define SHARDS_AT_ONCE 32 /* per statement: some client libraries buffer a whole result in memory */
 
+struct clock_read {
+	int64_t now_ms;
+	bool read_only;
+};
+
+static int clock_row(void *ctx, const struct sql_row *row)
+{
+	*(struct clock_read *)ctx = (struct clock_read){sql_int(row, 0), sql_int(row, 1)};
+	return 0;
+}
+
 int sql_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
-	return sql_query_int(sql_of(st), "SELECT {now}", SQL_NONE, 0, now_ms, err);
+	struct sql *s = sql_of(st);
+	struct clock_read is = {.now_ms = 0};
+	int rc = sql_query(s, "SELECT {now}, {readonly}", SQL_NONE, clock_row, &is, err);
+
+	if (!rc && is.read_only && !s->read_only)
+		rc = fw_err_set(err, FW_EIO, "%s: " SQL_READ_ONLY, s->name);
+	*now_ms = is.now_ms;
+	return rc;
 }
 
 static int due_host_row(void *ctx, const struct sql_row *row)

@@ -11,6 +11,7 @@
  *
  * 	{last}           the id that the last INSERT assigned, into a table with an {id}
  * 	{now}            the time, Unix ms: the server's; the machine's if the store is a file
+ * 	{readonly}       1 if the server takes no writes (a replica, or made read-only), else 0
  * 	{skip}           after a SELECT: lock its rows, skip rows that others have locked
  * 	{share}          after a SELECT: others cannot change its rows until this transaction ends
  * 	{update}         after a SELECT: lock its rows
@@ -165,6 +166,11 @@ struct sql_dialect {
 	int (*search_begin)(struct sql *s, const struct query_node *words, bool *any, bool *exact, struct fw_buf *value,
 		int64_t *missing, struct fw_err *err);
 };
+
+/* What all dialects say of a server that takes no writes (FW_EIO). */
+#define SQL_READ_ONLY                                                                                                  \
+	"the server is read-only: name the primary in the URL, end its read-only mode, or wait until the failover is " \
+	"over"
 
 /*
  * A race that a transaction lost. LOCKS: it was rolled back for a deadlock or the like, and may be

@@ -271,6 +271,7 @@ static int sqlite_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 
 static const struct sql_fragment SQLITE_FRAGMENTS[] = {
 	{"now", "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"},
+	{"readonly", "0"},
 	{"last", "last_insert_rowid()"},
 	{"skip", ""},
 	{"share", ""},
