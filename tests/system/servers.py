@@ -53,11 +53,14 @@ class PrivateServer:
     def make_postgres(self):
         self.once(self.postgres("initdb"), "-D", self.data, "-X", self.socket + ".wal",
                   "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "feedwheel", "-N")
+        self.make_socket_folder()
+        with open(os.path.join(self.data, "pg_hba.conf"), "a", encoding="ascii") as f:
+            f.write("host all all 10.98.0.0/16 trust\n")
+
+    def make_socket_folder(self):
         os.mkdir(self.socket)
         if self.user:
             shutil.chown(self.socket, self.user)
-        with open(os.path.join(self.data, "pg_hba.conf"), "a", encoding="ascii") as f:
-            f.write("host all all 10.98.0.0/16 trust\n")
 
     def argv_postgres(self):
         return [self.postgres("postgres"), "-D", self.data, "-k", self.socket, "-h", "", "-c", "fsync=off",

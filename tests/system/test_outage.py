@@ -2,22 +2,30 @@
 # SPDX-License-Identifier: ISC
 """A store's server is killed, unreachable, full or not started yet, under load. Afterwards each
 entry is stored once (growing.py). Each case runs for every engine whose server is installed."""
+import collections
+import concurrent.futures
 import contextlib
+import json
 import os
 import random
 import re
-import select
 import signal
 import socket
 import subprocess
-import threading
 import time
 
-from http_server import free_port
 from growing import (
     CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, Address, requests_of_all, requests_of_each, at_rest, drained, growing)
 from harness import Skip, Feedwheel, each_engine, equal, holds, let_pass, run, wait_for, workers_of
+from http_server import HttpServer
+from icon_site import PNG, Client, Site, has_icon
+from moving import PAIR, Proxy
+from pushing import EVENT
+from readers import user_add
+from receivers import Receiver, items
+from receivers import add as add_order
 from servers import HELLO, PrivateServer
+from stream_client import Stream
 
 AWAY_S = 30 if LONG else 3
 
@@ -115,71 +123,6 @@ def two_machines(base, engine):
 
 # ---- a machine that cannot reach the store ---------------------------------------------------------------
 
-class Proxy:
-    """A proxy from a port of its own to the server. While interrupted it forwards nothing and
-    closes nothing; when restored it has forgotten all connections."""
-
-    def __init__(self, family, address):
-        self.family, self.address = family, address
-        self.forwards, self.ends, self.forgets = True, False, False
-        self.pairs = {}
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-
-    def run(self):
-        while not self.ends:
-            if not self.forwards:
-                let_pass(0.02, "the interval of a check")
-                continue
-            if self.forgets:
-                for s in self.pairs:
-                    s.close()
-                self.pairs, self.forgets = {}, False
-            ready, _, _ = select.select([self.listener, *self.pairs], [], [], 0.05)
-            for s in ready:
-                if s is self.listener:
-                    self.connect(s.accept()[0])
-                else:
-                    self.forward(s)
-
-    def connect(self, near):
-        far = socket.socket(self.family)
-        try:
-            far.connect(self.address)
-            self.pairs[near], self.pairs[far] = far, near
-        except OSError: # the server is down
-            near.close()
-            far.close()
-
-    def forward(self, near):
-        far = self.pairs.get(near)
-        try:
-            data = near.recv(65536)
-            if data and far:
-                far.sendall(data)
-                return
-        except OSError:
-            pass
-        for s in (near, far):
-            if s:
-                self.pairs.pop(s, None)
-                s.close()
-
-    def interrupt(self):
-        self.forwards = False
-
-    def restore(self):
-        self.forgets = self.forwards = True
-
-    def close(self):
-        self.ends = True
-        self.thread.join()
-        for s in [self.listener, *self.pairs]:
-            s.close()
-
-
 def proxied(engine, url):
     """A proxy to the server at this URL, and the URL through it."""
     if engine == "postgres":
@@ -230,30 +173,162 @@ def cut_off(base, engine):
 # ---- a server that refuses -------------------------------------------------------------------------------
 
 @each_engine("after a failover workers reconnect from the old master, now a replica, to the new one at its address",
-             leave_out=("postgres", "mysql")) # PostgreSQL's failover: tests/store/postgres_faults.c
+             leave_out=("postgres", "mysql")) # theirs: failover_of_all
 def failover(base, engine): # REL-08
-    ports = free_port(), free_port()
-    replica = ["--port", str(ports[1]), "--replicaof", "127.0.0.1", str(ports[0])]
-    with PrivateServer(engine, base, "one", options=["--port", str(ports[0])]) as one, \
-            PrivateServer(engine, base, "two", options=replica) as two:
-        wait_for("the replica", lambda: "master_link_status:up" in two.redis("INFO", "replication"))
-        proxy = Proxy(socket.AF_UNIX, one.socket)
-        try:
-            with growing(base, engine, on=Address("redis://127.0.0.1:%d/0?prefix=t" % proxy.port)) as (o, w, _):
-                p = w.start("run")
-                wait_for("requests", lambda: requests_of_all(o) > FEEDS)
-                proxy.address = two.socket
-                # waits until the replica has all of it
-                equal(one.redis("FAILOVER", "TO", "127.0.0.1", str(ports[1])), "OK")
-                wait_for("the new master", lambda: "role:master" in two.redis("INFO", "replication"))
-                start, n = time.monotonic(), requests_of_all(o)
-                wait_for("requests after the failover", lambda: requests_of_all(o) > n + 2 * FEEDS, 30)
-                print("# requests %.1f s after the failover" % (time.monotonic() - start))
-                wait_for("the messages",
-                         lambda: "it is a replica" in w.log() and "the store answers again" in w.log())
-                drained(w, p)
-        finally:
-            proxy.close()
+    with PAIR[engine](engine, base) as pair, growing(base, engine, on=Address(pair.url())) as (o, w, _):
+        p = w.start("run")
+        wait_for("requests", lambda: requests_of_all(o) > FEEDS)
+        pair.move()
+        start, n = time.monotonic(), requests_of_all(o)
+        wait_for("requests after the failover", lambda: requests_of_all(o) > n + 2 * FEEDS, 30)
+        print("# requests %.1f s after the failover" % (time.monotonic() - start))
+        wait_for("the messages", lambda: "it is a replica" in w.log() and "the store answers again" in w.log())
+        drained(w, p)
+
+
+class Hubs(HttpServer):
+    """A server that sends requests to hubs."""
+
+    def start(self):
+        with open(self.feedwheel.conf, "a", encoding="ascii") as f:
+            f.write("websub_url = http://127.0.0.1:%d/\n" % self.port)
+        super().start()
+
+
+class Fleet:
+    """A run, which delivers; a server that is written to; one that is only read. All are at work."""
+
+    def __init__(self, stack, base, pair):
+        self.pair, self.moved_s = pair, 0
+        conf = "auth_failures_max = 0\nserve_discovery = yes\nhost_gap_ms = 0\n"
+        for name in ("run", "written", "read"):
+            os.mkdir(os.path.join(base, name))
+        self.feedwheel = w = Feedwheel(os.path.join(base, "run"), "workers = 1\nlease_ms = 3s\n", store=pair.url())
+        w.run("add", "-q", "https://a.example/feed")
+        w.run("pause", "-q", "1")
+        self.token = {name: w.run("token", "add", name, "--scope", scope).stdout.strip() for name, scope in (
+            ("writer", "admin,push,read"), ("reader", "read"), ("removed", "read"))}
+        self.receiver = stack.enter_context(Receiver())
+        add_order(w, self.receiver, "sec")
+        self.run = w.start("run")
+        wait_for("the sender", lambda: "orders: this process delivers" in w.log())
+        self.written = Hubs(os.path.join(base, "written"), store=pair.url(), conf=conf)
+        stack.callback(self.written.stop)
+        self.read = HttpServer(os.path.join(base, "read"), store=pair.url(), conf=conf)
+        stack.callback(self.read.stop)
+        self.written.token, self.read.token = self.token["writer"], self.token["reader"]
+        self.stream = Stream(self.read, "/v1/stream?since=0", token=self.read.token)
+        stack.callback(self.stream.stop)
+        self.pushed_n = self.added_n = 0
+        self.site = self.reader = None
+        if pair.engine != "redis": # it has no accounts
+            self.site = Site()
+            self.site.pages.update({"/%s.png" % name: ("image/png", PNG) for name in ("first", "second")})
+            stack.callback(self.site.stop)
+            user_add(self.written, "alice")
+            self.reader = Client(self.written)
+
+    def push(self):
+        """One more entry, by a command, which connects anew."""
+        self.feedwheel.run("push", "1", "-", stdin=items(self.pushed_n, 1))
+        self.pushed_n += 1
+
+    def add_feed(self):
+        """The status of a write over HTTP."""
+        self.added_n += 1
+        body = json.dumps({"url": "https://b.example/%d" % self.added_n})
+        return self.written.request("POST", "/v1/feeds", body, {"Content-Type": "application/json"})[0]
+
+    def may_read(self, token):
+        bearer = {"Authorization": "Bearer " + token}
+        return self.read.request("GET", "/v1/feeds/1", headers=bearer)[0]
+
+    def use(self):
+        """Requests together, so that each thread of the servers gets one."""
+        with concurrent.futures.ThreadPoolExecutor(16) as many:
+            for d in self.written, self.read:
+                list(many.map(lambda _, d=d: d.request("GET", "/v1/feeds"), range(16)))
+
+    def has_all(self):
+        return len(self.receiver.got("/sec")) >= self.pushed_n and len(self.stream.ids) >= self.pushed_n
+
+
+def failover_http_write(f):
+    wait_for("a feed is added over HTTP", lambda: f.add_feed() == 201, 10)
+    equal([f.add_feed() for _ in range(20)], [201] * 20, "after the first success")
+    equal(f.written.request("POST", "/v1/feeds/1/entries", items(1000, 1, word="other"),
+                            {"Content-Type": "application/feed+json"})[0], 200, "a push of entries")
+    wait_for("a push of events", lambda: f.written.push(EVENT)[0] == 200, 10)
+
+
+def failover_delivery(f):
+    f.push()
+    wait_for("the order's message", lambda: len(f.receiver.got("/sec")) >= f.pushed_n, 15)
+
+
+def failover_stream(f):
+    title = "wanted %d" % (f.pushed_n - 1)
+    wait_for("the entry in the stream", lambda: title in [i["title"] for i in f.stream.items], 45)
+
+
+def failover_hub_record(f):
+    two = f.pair.two
+    until_ms = f.pair.records(two)
+    wait_for("the hubs' leader renews its record", lambda: f.pair.records(two) > until_ms, 45)
+
+
+def failover_token(f):
+    equal(f.may_read(f.token["removed"]), 200, "before its removal")
+    f.feedwheel.run("token", "remove", "removed")
+    wait_for("the removed token is refused", lambda: f.may_read(f.token["removed"]) == 401, 45)
+
+
+def failover_icon(f):
+    if f.reader:
+        feed = f.site.add(f.reader, "second", f.site.url("/second.png"))
+        wait_for("the icon", lambda: f.reader.call("GET", "feeds/%d/icon" % feed)[0] == 200, 15)
+        equal(f.pair.sql(f.pair.two, "SELECT count(*) FROM t.icons"), ["2"], "icons on the new server")
+
+
+def failover_leaves_none(f):
+    """No thread keeps a connection to the old server."""
+    wait_for("no connection to the old server", lambda: f.use() or not f.pair.connections(f.pair.one), 45)
+
+
+def failover_log(f):
+    """One warning for each kind of work in each process."""
+    for w, some in (f.feedwheel, {"orders"}), (f.written.feedwheel, {"requests"}), (f.read.feedwheel, set()):
+        said = collections.Counter(re.findall(r"^\S+ warn\w* +(?:\S+: )*?(\w[\w ]*): the store is unavailable: ",
+                                              w.log(), re.M))
+        equal({who: n for who, n in said.items() if n > 1}, {}, "warnings in " + w.base)
+        holds(some <= {*said}, "warnings in %s: %s" % (w.base, said))
+    holds(re.search("orders: the store is unavailable: .*; deliveries wait$", f.feedwheel.log(), re.M), "the words")
+
+
+@each_engine("after a failover from a server that lives on and takes no writes, all goes on by itself at the new one: "
+             "writes over HTTP, deliveries, the stream, hubs, tokens, icons; the old one keeps no connection")
+def failover_of_all(base, engine): # REL-08
+    with contextlib.ExitStack() as stack:
+        pair = stack.enter_context(PAIR[engine](engine, base))
+        f = Fleet(stack, base, pair)
+        equal(f.add_feed(), 201)
+        f.push()
+        wait_for("the first entry", f.has_all)
+        wait_for("the hubs' leader", lambda: pair.records(pair.one))
+        if f.reader:
+            has_icon(f.reader, f.site.add(f.reader, "first", f.site.url("/first.png")))
+        f.use()
+        pair.move()
+        start, wrong = time.monotonic(), {}
+        for fact in (failover_http_write, failover_delivery, failover_stream, failover_hub_record, failover_token,
+                     failover_icon, failover_leaves_none, failover_log):
+            try:
+                fact(f)
+                print("# %s: %.1f s after the move" % (fact.__name__, time.monotonic() - start), flush=True)
+            except AssertionError as e:
+                wrong[fact.__name__] = str(e)
+        equal(wrong, {}, "after the move")
+        drained(f.feedwheel, f.run)
 
 
 TEN_CONNECTIONS = {
