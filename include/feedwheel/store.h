@@ -298,6 +298,7 @@ struct fw_dead_letter {
  * Idempotency-Key. Sizes in bytes.
  */
 #define FW_RECORD_KIND_MAX 32
+#define FW_RECORD_ORDER "order" /* the kind of orders: struct fw_orders_version */
 #define FW_RECORD_KEY_MAX 255
 #define FW_RECORD_VALUE_MAX 65535
 struct fw_record {
@@ -561,14 +562,40 @@ struct fw_match_result {
 	const int64_t *order_id;
 	size_t n; /* the orders that get a match */
 };
+#define FW_ORDERS_PARTS 16 /* a store keeps the version in up to so many places */
 /*
- * Called inside a commit or push for each entry that is about to be stored, new or with a new
- * hash; again if the transaction is tried again. It must not use the store. Other than 0: the
+ * The version of the orders, which are the records of kind FW_RECORD_ORDER: to put or remove one
+ * changes the version in the same transaction. Two versions are equal or not; neither is the later
+ * one. All 0: no order was ever stored.
+ */
+struct fw_orders_version {
+	int64_t part[FW_ORDERS_PARTS];
+};
+/*
+ * What matches the entries of commits and pushes.
+ *
+ * match is called inside a commit or push for each entry that is about to be stored, new or with a
+ * new hash; again if the transaction is tried again. It must not use the store. Other than 0: the
  * commit fails with it.
+ *
+ * A commit that stores new or changed entries compares `version` with the store's inside its
+ * transaction. If they differ, it is rolled back, reload is called, and the commit starts over. So
+ * an order that was put, changed or removed counts for every commit that ends after that call has
+ * returned, in every process, however long one stood still. Cost: none for SQL, where the statement
+ * that reads the counter of entry ids reads the version; one GET for Redis. The other way, that a
+ * sender looks for entries that were stored since an order was added, would hold only if the time
+ * until each process has the order had a bound, and a process that stands still has none.
  */
 struct fw_matcher {
 	int (*match)(void *ctx, const struct fw_outcome *o, const struct fw_entry_row *e, bool is_new,
 		struct fw_match_result *out);
+	/*
+	 * Read the version into `version`, then load the orders: in this order, so that no order of
+	 * that version is missing. It may use the store. Other than 0: the commit fails with it.
+	 * NULL: match depends on no orders, and no version is compared.
+	 */
+	int (*reload)(void *ctx, struct fw_store *st, struct fw_err *err);
+	struct fw_orders_version version;
 	void (*close)(void *ctx); /* the store is closed, or gets another matcher; NULL: nothing to do */
 	void *ctx;
 };
@@ -854,6 +881,9 @@ FW_API FW_MUST_CHECK int fw_store_visit_list(
 FW_API void fw_store_set_matcher(struct fw_store *st, const struct fw_matcher *matcher);
 /* NULL: none. */
 FW_API const struct fw_matcher *fw_store_matcher(const struct fw_store *st);
+/* One round trip; two more, once, in a store whose orders are older than their version. */
+FW_API FW_MUST_CHECK int fw_store_orders_version(
+	struct fw_store *st, struct fw_orders_version *out, struct fw_err *err);
 /*
  * Store matches, or move them between those that wait and the dead ones. One that exists is left as
  * it is.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The contract of a storage driver: 32 functions (slots). Callers use the front (store.c), which
+ * The contract of a storage driver: 33 functions (slots). Callers use the front (store.c), which
  * checks arguments, words errors and adds what is the same on every engine.
  *
  * The schedule
@@ -34,6 +34,10 @@
  *     changed), in the same transaction. Its number comes from the counter of entry ids, and
  *     appears in order with these. A new entry needs no change: its id is the number. load stores
  *     none.
+ *   - A commit with a matcher compares the version of its orders in the transaction that stores new
+ *     or changed entries: after the counter of entry ids is locked, or watched from before it reads
+ *     until EXEC. Another version: STORE_EORDERS. To put or remove a record of kind FW_RECORD_ORDER
+ *     raises the version in the same transaction, under the same lock.
  *   - Before a commit changes an entry, its version goes to the revisions. The newest revisions_max
  *     are kept; all of them go with the entry.
  *
@@ -259,7 +263,7 @@ struct store {
 
 /*
  * To callers a store is the opaque struct fw_store. The owner of shards in the engine, the only
- * caller of heartbeat, release, due and commit, uses the driver itself.
+ * caller of heartbeat, release and due, uses the driver itself, and store_commit().
  */
 static inline struct store *store_of(struct fw_store *st)
 {
@@ -306,7 +310,13 @@ typedef int store_heartbeat_fn(struct store *st, const char *worker, struct stor
 typedef int store_release_fn(struct store *st, const struct store_release *g, struct fw_err *err);
 /* Read the due set, row by row. Needs no lease. */
 typedef int store_due_fn(struct store *st, const struct store_due_query *q, struct fw_err *err);
-/* FW_ESTALE: the lease is gone; nothing was written. A commit does not renew the lease. */
+/*
+ * FW_ESTALE: the lease is gone; nothing was written. A commit does not renew the lease.
+ * STORE_EORDERS: the matcher has another version of the orders, and what is not stored yet needs
+ * another commit: nothing was written (Redis: parts of it may be, as after FW_EIO). Callers use
+ * store_commit().
+ */
+#define STORE_EORDERS (-100) /* no fw_code: it does not leave the front */
 typedef int store_commit_fn(struct store *st, struct store_commit *c, struct fw_err *err);
 
 /*
@@ -374,6 +384,8 @@ struct store_stream;
 /* As store_stream_append(): it has no open store. */
 typedef int store_stream_append_fn(const struct store_stream *s, struct fw_err *err);
 typedef int store_match_summary_fn(struct store *st, fw_match_summary_cb *cb, void *ctx, struct fw_err *err);
+/* Read the version of the orders; raise: after it was raised, as a changed order does it. */
+typedef int store_orders_version_fn(struct store *st, bool raise, struct fw_orders_version *out, struct fw_err *err);
 
 /*
  * Put a record in place of the record of its kind and key. if_absent: keep a record that exists and
@@ -420,6 +432,7 @@ struct store_driver {
 	store_match_list_fn *match_list;
 	store_match_remove_fn *match_remove;
 	store_match_summary_fn *match_summary;
+	store_orders_version_fn *orders_version;
 	store_stream_append_fn *stream_append; /* NULL: this engine has no streams */
 	store_record_put_fn *record_put;
 	store_record_list_fn *record_list;
@@ -473,6 +486,29 @@ struct store_matched {
  */
 int store_match(const struct store *st, struct fw_arena *a, const struct fw_outcome *o, const struct fw_entry_row *e,
 	bool is_new, struct store_matched *out, struct fw_err *err);
+
+/* Must this version be compared with the store's? */
+static inline const struct fw_orders_version *store_matcher_version(const struct store *st)
+{
+	return st->matcher && st->matcher->reload ? &st->matcher->version : NULL;
+}
+/* Report that a commit has another version of the orders; returns STORE_EORDERS. */
+int store_orders_differ(const char *name, struct fw_err *err);
+/* Is a change of such a record a change of the orders? */
+static inline bool store_is_order(struct fw_str kind)
+{
+	return fw_str_eq(kind, FW_STR(FW_RECORD_ORDER));
+}
+/*
+ * By how much a change raises the version: 1 to 2^30, by chance. So a store that has lost its last
+ * changes, by a failover or from a backup, does not come to a version again that had other orders.
+ */
+int store_orders_step(int64_t *step, struct fw_err *err);
+/*
+ * Commit: the only caller of the slot. If the orders are of another version, the matcher reloads
+ * them, and it starts over. FW_EAGAIN: they kept changing.
+ */
+int store_commit(struct store *st, struct store_commit *c, struct fw_err *err);
 
 /* Copy the strings of a record, a feed or an entry into the arena; false: out of memory. */
 bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r);

@@ -183,7 +183,7 @@ int fw_store_push(struct fw_store *st, struct fw_outcome *outcome, size_t n, str
 		if (outcome[i].visit.kind == FW_VISIT_PUSHED && outcome[i].groups & ~(unsigned)FW_GROUP_META)
 			return store_invalid(to, "push: groups other than META are not allowed", err);
 	}
-	return n ? to->driver->commit(to, &(struct store_commit){.outcome = outcome, .n = n}, STORE_ERR(err)) : 0;
+	return n ? store_commit(to, &(struct store_commit){.outcome = outcome, .n = n}, STORE_ERR(err)) : 0;
 }
 
 int fw_store_reap(struct fw_store *st, const char *worker, int64_t crashed_feed_id, struct fw_err *err)

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* The front, part 4: matches of orders. */
+/* The front, part 4: matches of orders, and commits that match. */
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/err.h"
 #include "store/driver.h"
 #include "base/banned.h"
+
+#define TRIES 20
 
 void fw_store_set_matcher(struct fw_store *st, const struct fw_matcher *matcher)
 {
@@ -44,4 +50,58 @@ int fw_store_match_remove(
 int fw_store_match_summary(struct fw_store *st, fw_match_summary_cb *cb, void *ctx, struct fw_err *err)
 {
 	return STORE_CALL(st, match_summary, cb, ctx, STORE_ERR(err));
+}
+
+/* ---- the version of the orders --------------------------------------------------------------- */
+
+static int order_record_found(void *ctx, const struct fw_record *r)
+{
+	(void)r;
+	*(bool *)ctx = true;
+	return 0;
+}
+
+int fw_store_orders_version(struct fw_store *st, struct fw_orders_version *out, struct fw_err *err)
+{
+	struct fw_record_query q = {.kind = FW_STR(FW_RECORD_ORDER), .limit = 1};
+	const struct fw_orders_version none = {.part = {0}};
+	bool any = false;
+	int rc = STORE_CALL(st, orders_version, false, out, STORE_ERR(err));
+
+	if (rc || memcmp(out, &none, sizeof(none)) != 0)
+		return rc;
+	rc = fw_store_record_list(st, &q, order_record_found, &any, err);
+	/* orders of an earlier release, which had no version */
+	return rc || !any ? rc : STORE_CALL(st, orders_version, true, out, STORE_ERR(err));
+}
+
+int store_orders_step(int64_t *step, struct fw_err *err)
+{
+	uint32_t random;
+
+	if (getentropy(&random, sizeof(random)))
+		return fw_err_set(err, FW_EIO, "no random bytes for the version of the orders");
+	*step = 1 + (int64_t)(random >> 2);
+	return 0;
+}
+
+int store_orders_differ(const char *name, struct fw_err *err)
+{
+	return fw_err_set(err, STORE_EORDERS, "%s: the orders were changed meanwhile", name);
+}
+
+int store_commit(struct store *st, struct store_commit *c, struct fw_err *err)
+{
+	for (int i = 0; i < TRIES; i++) {
+		const struct fw_matcher *m = st->matcher;
+		int rc = st->driver->commit(st, c, err);
+
+		if (rc != STORE_EORDERS)
+			return rc;
+		rc = m->reload(m->ctx, (struct fw_store *)st, err);
+		if (rc)
+			return rc;
+	}
+	return fw_err_set(err, FW_EAGAIN, "%s: the orders change faster than this process can load them: try again",
+		st->driver->name);
 }

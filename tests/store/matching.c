@@ -2,7 +2,8 @@
 /*
  * What orders do to the entries of a commit (include/feedwheel/store.h, struct fw_matcher), on each
  * driver. The matcher here goes by the letters of an entry's title: d drops it, t tags it, a and b
- * are orders that get a match.
+ * are orders that get a match. With rules_follow() it goes by a record too: as long as there is
+ * an order "c", the letter c gives order A a match.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -24,6 +25,8 @@ struct rules {
 	int call; /* this one fails with the code of: */
 	int (*meanwhile)(void);
 	int64_t feed_id;
+	int reloads;
+	bool has_c;
 };
 
 static bool title_has(const struct fw_entry_row *e, char letter)
@@ -44,7 +47,7 @@ static int rules_match(
 	*out = (struct fw_match_result){.drop = title_has(e, 'd'), .order_id = r->order_id};
 	if (title_has(e, 't'))
 		out->extra = FW_STR(TAGGED);
-	if (title_has(e, 'a'))
+	if (title_has(e, 'a') || (title_has(e, 'c') && r->has_c))
 		r->order_id[out->n++] = A;
 	if (title_has(e, 'b'))
 		r->order_id[out->n++] = B;
@@ -321,6 +324,217 @@ START_TEST(copies_merges_and_removals_do_not_match)
 }
 END_TEST
 
+/* ---- orders that change ---------------------------------------------------------------------- */
+
+#define ORDER FW_STR(FW_RECORD_ORDER)
+
+static int rules_reload(void *ctx, struct fw_store *to, struct fw_err *why)
+{
+	struct rules *r = ctx;
+	struct fw_record found;
+	struct fw_arena a;
+	int rc;
+
+	r->reloads++;
+	OK(fw_store_orders_version(to, &r->matcher.version, why));
+	fw_arena_init(&a, 0);
+	rc = fw_store_record_get(to, ORDER, FW_STR("c"), &a, &found, why);
+	ck_assert(!rc || rc == FW_ENOTFOUND);
+	r->has_c = !rc;
+	fw_arena_finish(&a);
+	return 0;
+}
+
+static void rules_follow(void)
+{
+	rules.matcher.reload = rules_reload;
+	OK(rules_reload(&rules, st, &err));
+	rules.reloads = 0;
+}
+
+static bool order_put(struct fw_store *to, const char *name, bool if_absent)
+{
+	struct fw_record r = {
+		.kind = ORDER, .key = fw_str(name), .value = FW_STR("x"), .at_ms = NOW, .until_ms = FW_NO_DATE};
+	bool was;
+
+	OK(fw_store_record_put(to, &r, if_absent, &was, &err));
+	return was;
+}
+
+static void order_remove(const char *name)
+{
+	OK(fw_store_record_remove(st, ORDER, fw_str(name), FW_STR_NONE, &err));
+}
+
+START_TEST(an_order_counts_from_its_answer_on)
+{
+	begin(_i);
+	rules_follow();
+	push(1, 1, "c", 1, 0);
+	ck_assert_int_eq(rules.reloads, 0);
+	ck_assert(!order_put(st, "c", true));
+	push(2, 1, "c", 1, 0);
+	ck_assert_int_eq(rules.reloads, 1);
+	push(3, 1, "-", 1, 0);
+	push(1, 2, "c", 0, 1);
+	ck_assert_int_eq(rules.reloads, 1);
+	matches_are(A, "2 of 2, 4 changed of 1");
+	order_remove("c");
+	push(4, 1, "c", 1, 0);
+	push(2, 2, "-", 0, 1);
+	ck_assert_int_eq(rules.reloads, 2);
+	order_put(st, "c", false);
+	push(5, 1, "dc", 0, 0); /* a dropped entry counts too */
+	ck_assert_int_eq(rules.reloads, 3);
+	order_put(st, "another", false);
+	order_put(st, "third", false); /* two changes at once: one reload */
+	push(6, 1, "c", 1, 0);
+	ck_assert_int_eq(rules.reloads, 4);
+	matches_are(A, "2 of 2, 4 changed of 1, 7 of 7");
+	end();
+}
+END_TEST
+
+START_TEST(what_changes_no_order_or_entry_reloads_nothing)
+{
+	struct fw_record other = {.kind = FW_STR("orders"),
+		.key = FW_STR("c"),
+		.value = FW_STR("x"),
+		.at_ms = NOW,
+		.until_ms = FW_NO_DATE};
+	struct fw_outcome o;
+	struct fw_feed f;
+
+	begin(_i);
+	order_put(st, "c", false);
+	rules_follow();
+	push(1, 1, "c", 1, 0);
+	OK(fw_store_record_put(st, &other, false, NULL, &err));
+	ck_assert(order_put(st, "c", true));
+	IS(fw_store_record_remove(st, ORDER, FW_STR("absent"), FW_STR_NONE, &err), FW_ENOTFOUND);
+	IS(fw_store_record_remove(st, ORDER, FW_STR("c"), FW_STR("y"), &err), FW_ENOTFOUND);
+	push(2, 1, "c", 1, 0);
+	ck_assert_int_eq(rules.reloads, 0);
+	order_put(st, "c", false);
+	push(2, 1, "c", 0, 0); /* known */
+	o = drv_push(feed, &f, NULL, 0);
+	OK(fw_store_push(st, &o, 1, &err));
+	ck_assert_int_eq(rules.reloads, 0);
+	end();
+}
+END_TEST
+
+START_TEST(a_commit_with_other_orders_is_refused)
+{
+	struct fw_orders_version before, after;
+	struct fw_entry_row e[2];
+	struct store_lease *l;
+	struct fw_outcome o;
+	struct fw_feed f;
+	uint64_t print;
+
+	begin(_i);
+	rules_follow();
+	e[0] = entry(1, 1, "c", "");
+	e[1] = entry(2, 1, "d", "");
+	l = drv_join(store_of(st), "w", LONG_MS);
+	OK(fw_store_orders_version(st, &before, &err));
+	order_put(st, "c", false);
+	OK(fw_store_orders_version(st, &after, &err));
+	ck_assert(memcmp(&before, &after, sizeof(before)) != 0);
+	o = drv_outcome(store_of(st), feed, &f, NOW);
+	o.entries = e;
+	o.entry_n = 2;
+	print = drv_print(store_of(st));
+	FAILS(drv_commit(store_of(st), l->id, &o, 1), STORE_EORDERS);
+	ck_assert_uint_eq(drv_print(store_of(st)), print);
+	OK(rules_reload(&rules, st, &err));
+	DONE(drv_commit(store_of(st), l->id, &o, 1));
+	ck_assert_uint_eq(o.visit.new_n, 1);
+	matches_are(A, "1 of 1");
+	drv_leave(store_of(st), l);
+	end();
+}
+END_TEST
+
+static int another_adds_the_order(void)
+{
+	struct fw_store *other = store_open(url, 0);
+
+	order_put(other, "c", false);
+	fw_store_close(other);
+	return 0;
+}
+
+/* The commit has asked the matcher, and has not ended, when the order is added. */
+START_TEST(an_order_that_is_added_inside_a_commit)
+{
+	begin(_i);
+	rules_follow();
+	/* not SQLite: only one connection can write at a time */
+	if (under_test[_i].shared && strcmp(fw_store_name(st), "sqlite") != 0) {
+		rules.call = 1;
+		rules.meanwhile = another_adds_the_order;
+		push(1, 1, "c", 1, 0);
+		ck_assert(rules.reloads == 1 && rules.calls >= 2);
+		ck_assert_uint_eq(list(A).n, 1);
+	}
+	end();
+}
+END_TEST
+
+static int reload_changes_more(void *ctx, struct fw_store *to, struct fw_err *why)
+{
+	int rc = rules_reload(ctx, to, why);
+
+	order_put(to, "more", false);
+	return rc;
+}
+
+START_TEST(orders_that_keep_changing)
+{
+	struct fw_entry_row e = entry(1, 1, "c", "");
+	struct fw_outcome o;
+	struct fw_feed f;
+
+	begin(_i);
+	rules_follow();
+	rules.matcher.reload = reload_changes_more;
+	order_put(st, "c", false);
+	o = drv_push(feed, &f, &e, 1);
+	IS(fw_store_push(st, &o, 1, &err), FW_EAGAIN);
+	ck_assert(strstr(err.text, "orders"));
+	entries_are("");
+	rules.matcher.reload = rules_reload;
+	OK(fw_store_push(st, &o, 1, &err));
+	matches_are(A, "1 of 1");
+	end();
+}
+END_TEST
+
+/* Orders of a release that had no version of them. */
+START_TEST(orders_without_a_version_get_one)
+{
+	struct fw_orders_version v, again;
+
+	begin(_i);
+	OK(fw_store_orders_version(st, &v, &err));
+	ck_assert(memcmp(&v, &(struct fw_orders_version){.part = {0}}, sizeof(v)) == 0);
+	if (drv_is_sql(_i)) {
+		struct sql *s = sql_of(store_of(st));
+
+		order_put(st, "c", false);
+		OK(sql_exec(s, "DELETE FROM meta WHERE name = 'orders'", SQL_NONE, &err));
+		OK(fw_store_orders_version(st, &v, &err));
+		ck_assert_int_gt(v.part[0], 0);
+		OK(fw_store_orders_version(st, &again, &err));
+		ck_assert(memcmp(&v, &again, sizeof(v)) == 0);
+	}
+	end();
+}
+END_TEST
+
 /* ---- visits ---------------------------------------------------------------------------------- */
 
 static struct fw_outcome visit(struct fw_feed *f, struct fw_entry_row *e, size_t n)
@@ -516,7 +730,10 @@ int main(void)
 	const TTest *const every[] = {new_and_changed_entries_match, a_dropped_entry_stays_away,
 		an_entry_is_stored_with_its_tags, outcomes_of_one_feed_in_one_push, many_at_once,
 		a_failing_matcher_fails_the_push, copies_merges_and_removals_do_not_match, polls_match,
-		a_push_that_is_repeated_matches_once, a_commit_that_starts_over, clients_at_the_same_time};
+		a_push_that_is_repeated_matches_once, a_commit_that_starts_over, clients_at_the_same_time,
+		an_order_counts_from_its_answer_on, what_changes_no_order_or_entry_reloads_nothing,
+		a_commit_with_other_orders_is_refused, an_order_that_is_added_inside_a_commit,
+		orders_that_keep_changing, orders_without_a_version_get_one};
 
 	stores_begin();
 	tcase_set_timeout(t, 120);

@@ -449,7 +449,7 @@ static int claims_commit(struct owner *o, struct fw_outcome *outcome, struct cla
 				o, outcome[i].host_id, to, claim[i]->cooldown_until_ms, now, &host[c.host_n]);
 	}
 	assert(c.host_n <= HOSTS_MAX + n);
-	rc = o->st->driver->commit(o->st, &c, err);
+	rc = store_commit(o->st, &c, err);
 	fw_hosts_rows_done(owner_hosts_lock(o), row, *host_n, !rc);
 	owner_hosts_unlock(o);
 	free(host);

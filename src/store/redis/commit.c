@@ -7,7 +7,8 @@
  * frequent work.
  *
  * Watched keys: the lease; the schedules of the shards, which every change of a feed writes; the
- * keys of entries; and rare ones: merges, adopted addresses, hosts in other workers' shards.
+ * keys of entries; and rare ones: merges, adopted addresses, hosts in other workers' shards, the
+ * version of the orders.
  * Workers do not disturb each other, because each has its own shards.
  *
  * On a cluster each cell has its own transaction. A second outcome of the same feed in one commit
@@ -182,6 +183,8 @@ static void cell_watch(const struct redis_commit *w, int cell)
 	rs_command(w->r, cell, "UNWATCH"); /* watches of an earlier try */
 	rs_command_key(w->r, cell, "WATCH", "revoked");
 	rs_key(w->r, cell, "merging");
+	if (w->orders)
+		rs_key(w->r, cell, "orders");
 	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
 	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (p == part->plan || p->shard != p[-1].shard)
@@ -207,6 +210,8 @@ static void cell_request(struct redis_commit *w, int cell)
 	rs_command(w->r, cell, "EXISTS");
 	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
 	rs_command_key(w->r, cell, "EXISTS", "merging");
+	if (w->orders)
+		rs_command_key(w->r, cell, "GET", "orders");
 	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (p == part->plan || p->shard != p[-1].shard) {
 			rs_command(w->r, cell, "HMGET");
@@ -330,18 +335,30 @@ static int plan_read(struct redis_commit *w, struct redis_commit_plan *p, struct
 	return rc;
 }
 
-/* FW_ESTALE: the lease is over. Other errors: those of the matcher. */
+static bool cell_stores_entries(const struct redis_commit_cell *part)
+{
+	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+		if (p->result == PLAN_STORED && p->item_n)
+			return true;
+	}
+	return false;
+}
+
+/* FW_ESTALE: the lease is over. STORE_EORDERS. Other errors: those of the matcher. */
 static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 {
 	struct redis_commit_cell *part = &w->part[cell];
 	struct redis_commit_plan *end = part->plan + part->n, *first = part->plan;
 	struct rs_reply **at = w->r->reply + part->at;
+	bool differ = false;
 	int rc = 0;
 
 	if (w->c->lease_id && !rs_int(at[0]))
 		return rs_lease_over(w->r, err);
 	part->merging = rs_int(at[1]) != 0;
 	at += 2;
+	if (w->orders)
+		differ = rs_int(*at++) != w->orders->part[cell] || w->first_orders != w->orders->part[RS_META];
 	for (struct redis_commit_plan *p = part->plan; p < end; p++) {
 		struct fw_str row;
 
@@ -355,7 +372,7 @@ static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 	}
 	for (struct redis_commit_plan *p = part->plan; !rc && p < end; p++)
 		rc = plan_read(w, p, &at, err);
-	return rc;
+	return !rc && differ && cell_stores_entries(part) ? store_orders_differ(w->r->target.name, err) : rc;
 }
 
 /* A push without new or changed entries: its visit may be stored already. */
@@ -456,6 +473,8 @@ static int cells_read_all(struct redis_commit *w, struct fw_err *err)
 	rs_command_key(w->r, RS_META, "HINCRBY", "meta");
 	rs_adds(w->r, "visit_id");
 	rs_addi(w->r, visit_n);
+	if (w->orders)
+		rs_command_key(w->r, RS_META, "GET", "orders");
 	for (int cell = 0; cell < w->r->cell_n; cell++) {
 		if (w->part[cell].sent)
 			cell_request(w, cell);
@@ -465,6 +484,7 @@ static int cells_read_all(struct redis_commit *w, struct fw_err *err)
 		return rc;
 	w->now_ms = rs_int(w->r->reply[0]->elem[0]) * 1000 + rs_int(w->r->reply[0]->elem[1]) / 1000;
 	w->visit_id = rs_int(w->r->reply[1]) - visit_n;
+	w->first_orders = w->orders ? rs_int(w->r->reply[2]) : 0;
 	w->id_n = 0;
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
 		rc = w->part[cell].sent ? cell_read(w, cell, err) : 0;
@@ -633,7 +653,7 @@ int rs_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 {
 	struct fw_outcome *one = c->n == 1 && !c->lease_id ? c->outcome : NULL;
 	enum fw_visit_kind kind = one ? one->visit.kind : FW_VISIT_NONE;
-	struct redis_commit w = {.r = rs_of(st), .c = c, .retry = true};
+	struct redis_commit w = {.r = rs_of(st), .c = c, .retry = true, .orders = store_matcher_version(st)};
 	int rc = rs_slot_start(w.r, true, err);
 
 	w.push = !c->lease_id && !(one && kind != FW_VISIT_PUSHED && kind != FW_VISIT_NONE);

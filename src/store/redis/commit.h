@@ -85,10 +85,13 @@ struct redis_commit {
 	bool push;                 /* no lease: the schedule does not change */
 	bool retry;                /* another try is needed */
 	bool publishes;            /* a schedule changes: publish that */
-	int64_t now_ms;            /* clock of the server */
-	int64_t visit_id;          /* the last visit id that was given */
-	int64_t first_id, id_n;    /* id_n ids of entries and changes above first_id are reserved */
-	int64_t entry_id;          /* the last entry id that was given */
+	/* the matcher's version; NULL: none is compared */
+	const struct fw_orders_version *orders;
+	int64_t first_orders;   /* cell 0's number, before any cell is watched */
+	int64_t now_ms;         /* clock of the server */
+	int64_t visit_id;       /* the last visit id that was given */
+	int64_t first_id, id_n; /* id_n ids of entries and changes above first_id are reserved */
+	int64_t entry_id;       /* the last entry id that was given */
 };
 
 static inline struct fw_str redis_commit_retracted_key(const struct fw_entry_key *k)

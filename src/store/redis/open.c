@@ -783,6 +783,7 @@ const struct store_driver store_redis = {
 	.event_put = rs_event_put,
 	.event_list = rs_event_list,
 	.event_remove = rs_event_remove,
+	.orders_version = rs_orders_version,
 	.record_put = rs_record_put,
 	.record_list = rs_record_list,
 	.record_remove = rs_record_remove,

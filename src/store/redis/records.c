@@ -30,8 +30,10 @@ int rs_record_put(
 	struct store *st, const struct fw_record *record, bool if_absent, bool wake, bool *was, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
+	int64_t step = 0;
 	int rc = rs_slot_start(r, true, err);
 
+	rc = rc || !store_is_order(record->kind) ? rc : store_orders_step(&step, err);
 	if (rc)
 		return rc;
 	rs_call(r, RS_META, RS_WRITE, "record_put");
@@ -44,9 +46,10 @@ int rs_record_put(
 		rs_addi(r, record->until_ms);
 	rs_addi(r, if_absent);
 	rs_addi(r, wake);
+	rs_addi(r, step);
 	rc = rs_run(r, "storing a record", err);
 	*was = !rc && rs_int(r->reply[0]);
-	return rc;
+	return rc || *was || !step ? rc : rs_orders_raise(r, RS_META + 1, step, err);
 }
 
 /* False: the row is not in this format. */
@@ -154,14 +157,19 @@ int rs_record_list(
 int rs_record_remove(struct store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
+	int64_t step = 0;
 	int rc = rs_slot_start(r, true, err);
 
+	rc = rc || !store_is_order(kind) ? rc : store_orders_step(&step, err);
 	if (rc)
 		return rc;
 	rs_call(r, RS_META, RS_TRIM, "record_remove");
 	record_name_add(r, "", kind, " ", key);
 	rs_addi(r, !value.p);
 	rs_add(r, value);
+	rs_addi(r, step);
 	rc = rs_run(r, "removing a record", err);
-	return rc || rs_int(r->reply[0]) ? rc : fw_store_record_missing(r->target.name, kind, err);
+	if (!rc && !rs_int(r->reply[0]))
+		return fw_store_record_missing(r->target.name, kind, err);
+	return rc || !step ? rc : rs_orders_raise(r, RS_META + 1, step, err);
 }

@@ -342,6 +342,9 @@ store_match_list_fn rs_match_list;
 store_match_remove_fn rs_match_remove;
 store_stream_append_fn rs_stream_append; /* stream.c */
 store_match_summary_fn rs_match_summary;
+store_orders_version_fn rs_orders_version; /* orders.c */
+/* Raise the numbers of this cell and those behind it. */
+int rs_orders_raise(struct rs *r, int first_cell, int64_t step, struct fw_err *err);
 void rs_match_row_add(struct rs *r, const struct fw_match *m);
 store_load_fn rs_load; /* load.c */
 store_key_list_fn rs_key_list;

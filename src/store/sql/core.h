@@ -37,6 +37,8 @@ store_match_put_fn sql_match_put;
 store_match_list_fn sql_match_list;
 store_match_remove_fn sql_match_remove;
 store_match_summary_fn sql_match_summary;
+/* orders.c */
+store_orders_version_fn sql_orders_version;
 /* events.c, records.c */
 store_event_put_fn sql_event_put;
 store_event_list_fn sql_event_list;
@@ -54,8 +56,8 @@ store_record_remove_fn sql_record_remove;
 	.revision_list = sql_revision_list, .visit_list = sql_visit_list, .event_put = sql_event_put,               \
 	.event_list = sql_event_list, .event_remove = sql_event_remove, .match_put = sql_match_put,                 \
 	.match_list = sql_match_list, .match_remove = sql_match_remove, .match_summary = sql_match_summary,         \
-	.record_put = sql_record_put, .record_list = sql_record_list, .record_remove = sql_record_remove,           \
-	.accounts = &sql_accounts
+	.orders_version = sql_orders_version, .record_put = sql_record_put, .record_list = sql_record_list,         \
+	.record_remove = sql_record_remove, .accounts = &sql_accounts
 
 /* check.c */
 struct sql_check {
@@ -94,6 +96,14 @@ int sql_ids_reserve(struct sql *s, const char *name, int64_t n, int64_t *last, s
  */
 int sql_id_before(
 	struct sql *s, const char *last, const char *next, int64_t before_ms, int64_t *id, struct fw_err *err);
+/*
+ * orders.c: the same for entries and changes of a commit. STORE_EORDERS: the orders have another
+ * version than the matcher. Whoever changes them waits for the counter's row, so they stay as they
+ * are until the transaction ends.
+ */
+int sql_entry_ids_reserve(struct sql *s, int64_t n, int64_t *last, struct fw_err *err);
+/* Raise the version of the orders. Call it late: it locks the counter's row too. */
+int sql_orders_raise(struct sql *s, struct fw_err *err);
 /* Add to the number of entries and of visits; negative: subtract. */
 int sql_row_counts_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err *err);
 

@@ -10,7 +10,8 @@
  * entry.
  *
  * Orders: the matcher is asked once it is known which entries are new or changed. A dropped entry
- * is only a key, as after retention. Matches are stored last, when their numbers are known.
+ * is only a key, as after retention. Matches are stored last, when their numbers are known. The
+ * version of the orders is compared when the numbers are reserved (orders.c).
  *
  * New ids are reserved last, after all reads and updates and after the visits. The counter's row
  * then stays locked until the transaction ends, so ids appear in order.
@@ -306,8 +307,8 @@ static int entry_items_put_new(struct entry_items *all, struct fw_err *err)
 	assert(all->new_n >= 0 && (size_t)all->new_n <= all->n);
 	if (all->log.b.rc)
 		return fw_no_memory(err);
-	if (all->new_n || change_n)
-		rc = sql_ids_reserve(all->s, "entry_id", all->new_n + change_n, &last, err);
+	if (all->new_n || all->dropped_n || change_n)
+		rc = sql_entry_ids_reserve(all->s, all->new_n + change_n, &last, err);
 	id = last - all->new_n - change_n;
 	for (size_t i = 0; i < all->n; i++) {
 		if (!all->at[i].found)

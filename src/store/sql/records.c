@@ -39,6 +39,8 @@ static int record_put_in(struct sql *s, void *ctx, struct fw_err *err)
 			       " {new until_ms}",
 			v, 5, err);
 	}
+	if (!rc && !*was && store_is_order(r->kind))
+		rc = sql_orders_raise(s, err);
 	return rc || *was || !p->wake ? rc : sql_changes_raise(s, err);
 }
 
@@ -132,5 +134,7 @@ int sql_record_remove(struct store *st, struct fw_str kind, struct fw_str key, s
 		value.p ? "DELETE FROM records WHERE kind = ?1 AND record_key = ?2 AND value = ?3" :
 			  "DELETE FROM records WHERE kind = ?1 AND record_key = ?2",
 		(struct sql_value[]){SQL_TEXT(kind), SQL_BLOB(key), SQL_BLOB(value)}, value.p ? 3 : 2, &changed, err);
+	if (!rc && changed && store_is_order(kind))
+		rc = sql_orders_raise(s, err);
 	return sql_end(s, rc || changed ? rc : record_not_found(s, kind, err), err);
 }

@@ -183,7 +183,19 @@ end
 
 -- ---- records -----------------------------------------------------------------------------------
 
--- record_put name value at until|- if_absent wake -> 1: a record exists and stays
+-- The orders' version of this cell: orders.c. 0: the record is no order.
+local function orders_raise(step)
+	if step ~= '0' then
+		call('INCRBY', P .. 'orders', step)
+	end
+end
+
+-- orders_raise step
+function ops.orders_raise()
+	orders_raise(next_arg())
+end
+
+-- record_put name value at until|- if_absent wake step -> 1: a record exists and stays
 function ops.record_put()
 	local name, value, ms, ends, if_absent, wake = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(),
 		next_arg()
@@ -202,6 +214,7 @@ function ops.record_put()
 	if wake == '1' then
 		call('PUBLISH', ARGV[2], ARGV[3])
 	end
+	orders_raise(next_arg())
 	return 0
 end
 
@@ -211,13 +224,14 @@ local function record_drop(name)
 	return call('HDEL', P .. 'records', name)
 end
 
--- record_remove name any value -> 0: no such record (with that value, unless any is 1)
+-- record_remove name any value step -> 0: no such record (with that value, unless any is 1)
 function ops.record_remove()
 	local name, any, value = next_arg(), next_arg(), next_arg()
 	local was = call('HGET', P .. 'records', name)
 	if not was or (any == '0' and match(was, '^%S+ %S+ (.*)$') ~= value) then
 		return 0
 	end
+	orders_raise(next_arg())
 	return record_drop(name)
 end
 
