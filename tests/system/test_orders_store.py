@@ -4,12 +4,13 @@
 while orders are added."""
 import contextlib
 import http.server
+import itertools
 import json
+import os
 import threading
-import time
 
 from http_server import http_server
-from harness import SOON, Feedwheel, absent, case, each_engine, equal, holds, run, server, wait_for
+from harness import SOON, Feedwheel, Skip, absent, case, each_engine, equal, holds, run, server, wait_for
 
 NOWHERE = "file:/nonexistent/x" # its matches wait
 
@@ -127,14 +128,96 @@ def stored(base, engine):
                                           {"Content-Type": "application/feed+json"})
                 equal((code, said["new"]), (200, 1), said)
                 order(w, "late", "later", "--changes")
-
-                def late():
-                    feed.says(9, "later %d" % time.monotonic_ns())
-                    d.request("POST", "/v1/feeds/1/entries", feed.body(9), {"Content-Type": "application/feed+json"})
-                    return waiting(w)["late"]
-                wait_for("the server to use the new order", late)
+                feed.says(9, "later")
+                d.request("POST", "/v1/feeds/1/entries", feed.body(9), {"Content-Type": "application/feed+json"})
+                equal(waiting(w)["late"], 1)
             equal(waiting(w)["new"], 4)
             holds(tags(w)["odd and wanted, over HTTP"] == ["marked"], tags(w))
+        equal(w.run("doctor", "--deep", code=None).stdout.count("broken "), 0)
+
+
+ROUNDS = 12
+
+
+class Racers:
+    """Two servers of one store, which a thread for each keeps busy with pushes of its own to feeds of its own."""
+
+    def __init__(self, servers):
+        self.servers, self.end = servers, threading.Event()
+        self.threads = [threading.Thread(target=self.noise, args=(i,)) for i in range(len(servers))]
+        for t in self.threads:
+            t.start()
+
+    def noise(self, i):
+        for n in itertools.count():
+            if self.end.is_set():
+                return
+            push_titles(self.servers[i], 2 + i, ["noise"] * 3, "n%d." % n)
+
+    def push(self, title, n):
+        """n entries, over all servers in turn and at once. How many were new."""
+        new = [0] * n
+
+        def one(i):
+            d = self.servers[i % len(self.servers)]
+            new[i] = push_titles(d, 1, ["%s %d" % (title, i)], "%s.%d." % (title, i))
+        threads = [threading.Thread(target=one, args=(i,)) for i in range(n)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return sum(new)
+
+    def stop(self):
+        self.end.set()
+        for t in self.threads:
+            t.join()
+
+
+def push_titles(d, feed, texts, name):
+    body = "\n".join(json.dumps({"id": "%s%d" % (name, i), "title": t}) for i, t in enumerate(texts))
+    code, _, said = d.request("POST", "/v1/feeds/%d/entries" % feed, body, {"Content-Type": "application/x-ndjson"})
+    equal(code, 200, said)
+    return said["new"]
+
+
+def ask(d, code, method, path, **value):
+    got, _, said = d.request(method, path, json.dumps(value) if value else None, {"Content-Type": "application/json"})
+    equal(got, code, said)
+    return said
+
+
+@each_engine("an order holds from its answer on, in every process, while all of them store entries", also=["sqlite"])
+def at_once(base, engine):
+    if "server" in absent():
+        raise Skip("this build has no server")
+    with begun(base, engine, SOON) as (_feed, w), contextlib.ExitStack() as stack:
+        for i in range(3):
+            w.run("add", "-q", "https://%d.example/" % i)
+            w.run("pause", "-q", str(i + 1))
+        worker = w.start("run")
+        servers = [stack.enter_context(http_server(os.path.join(base, "s%d" % i), store=w.store)) for i in range(2)]
+        racers = Racers(servers)
+        stack.callback(racers.stop)
+        a, b = servers
+        for k in range(ROUNDS):
+            one, two, path = "first%d" % k, "second%d" % k, "/v1/orders/race%d" % k
+
+            def pending(path=path):
+                return ask(b, 200, "GET", path)["order"]["delivery"]["pending_n"]
+            ask(a, 201, "POST", "/v1/orders", name="race%d" % k, query="title:" + one, to="http://127.0.0.1:9/")
+            ask(a, 200, "PATCH", path, state="paused")
+            equal((racers.push(one, 10), pending()), (10, 10), "round %d" % k)
+            ask(b, 200, "PATCH", path, query="title:" + two)
+            equal((racers.push(two, 4), pending()), (4, 14), "round %d, another query" % k)
+            ask(a, 201, "POST", "/v1/orders", name="drop%d" % k, query="title:third%d" % k, drop=True)
+            equal(racers.push("third%d" % k, 4), 0, "round %d, dropped" % k)
+            ask(b, 204, "DELETE", "/v1/orders/drop%d" % k)
+            equal(racers.push("third%d more" % k, 4), 4, "round %d, dropped no more" % k)
+            ask(b, 204, "DELETE", path)
+        worker.terminate()
+        equal(worker.wait(60), 0, w.last_log())
+        racers.stop()
         equal(w.run("doctor", "--deep", code=None).stdout.count("broken "), 0)
 
 

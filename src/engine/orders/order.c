@@ -23,7 +23,7 @@
 #include "query/query.h"
 #include "base/banned.h"
 
-#define KIND FW_STR("order")
+#define KIND FW_STR(FW_RECORD_ORDER)
 #define KIND_DELIVERY FW_STR("delivery")
 #define SECRET_PREFIX "whsec_"
 #define SECRET_BYTES 24
@@ -305,20 +305,6 @@ static int secret_make(struct fw_arena *a, struct fw_str *out, struct fw_err *er
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* The value of this record differs after each change. */
-int orders_changed(struct fw_store *st, int64_t now_ms, struct fw_err *err)
-{
-	unsigned char random[8];
-	char text[2 * sizeof(random) + 1];
-	struct fw_record r = {.kind = ORDERS_KIND, .key = ORDERS_VERSION, .at_ms = now_ms, .until_ms = FW_NO_DATE};
-
-	if (getentropy(random, sizeof(random)))
-		return fw_err_set(err, FW_EIO, "no random bytes");
-	fw_hex_write(text, random, sizeof(random));
-	r.value = fw_str(text);
-	return fw_store_record_put(st, &r, false, NULL, err);
-}
-
 static void order_read(struct fw_str name, struct fw_str value, struct fw_arena *a, struct fw_order *out)
 {
 	*out = (struct fw_order){.broken = false};
@@ -329,7 +315,6 @@ static void order_read(struct fw_str name, struct fw_str value, struct fw_arena 
 static int order_write(struct fw_store *st, const struct fw_order *o, bool is_new, bool *was, struct fw_err *err)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
-	int64_t now_ms = fw_store_now_ms(st);
 	int rc;
 
 	record_value_write(&b, ORDER, o);
@@ -338,11 +323,11 @@ static int order_write(struct fw_store *st, const struct fw_order *o, bool is_ne
 			    &(struct fw_record){.kind = KIND,
 				    .key = o->name,
 				    .value = fw_buf_str(&b),
-				    .at_ms = now_ms,
+				    .at_ms = fw_store_now_ms(st),
 				    .until_ms = FW_NO_DATE},
 			    is_new, was, err);
 	fw_buf_finish(&b);
-	return rc ? rc : orders_changed(st, now_ms, err);
+	return rc;
 }
 
 int fw_order_add(struct fw_store *st, struct fw_arena *a, struct fw_order *o, int64_t now_ms, struct fw_err *err)
@@ -572,7 +557,6 @@ int fw_order_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 	fw_arena_init(&a, 0);
 	rc = fw_order_get(st, name, &a, &o, err);
 	rc = rc ? rc : fw_store_record_remove(st, KIND, name, FW_STR_NONE, err);
-	rc = rc ? rc : orders_changed(st, fw_store_now_ms(st), err);
 	if (!rc && o.id > 0) {
 		rc = fw_store_match_remove(st, o.id, false, NULL, 0, err);
 		rc = rc ? rc : fw_store_match_remove(st, o.id, true, NULL, 0, err);

@@ -3,9 +3,8 @@
  * The orders as a process uses them: a set for all connections that have seen the same version of
  * the orders, and for each connection what it needs to ask the set.
  *
- * An order takes effect when a connection next looks at the version, at most CHECK_MS after it was
- * added. Orders that a commit has matched stay matched, so a removed order may get some more
- * matches; the sender removes those.
+ * An order takes effect at once: a commit that finds another version of the orders in the store has
+ * them loaded first (struct fw_matcher).
  *
  * Tags first: an entry with a new tag is matched once more, so an order may look for a tag that
  * another one adds. Tags of that second look do not count: orders cannot feed each other for ever.
@@ -26,9 +25,6 @@
 #include "query/match.h"
 #include "base/banned.h"
 
-#define CHECK_MS FW_SECOND_MS
-#define VERSION_MAX 32
-
 /* ---- sets ------------------------------------------------------------------------------------ */
 
 struct set_order {
@@ -39,7 +35,7 @@ struct set_order {
 };
 
 struct order_set {
-	char version[VERSION_MAX];
+	struct fw_orders_version version;
 	size_t refs;
 	struct order_set *next;
 	struct fw_arena a;
@@ -96,6 +92,7 @@ static bool order_set_grow(struct order_set *s)
 
 struct order_loading {
 	struct order_set *set;
+	int64_t now_ms;
 	struct fw_err *err;
 };
 
@@ -121,7 +118,7 @@ static int order_load(void *ctx, const struct fw_order *o)
 	if (!o->broken && order_is_idle(o))
 		return 0;
 	fw_arena_init(&a, 0);
-	rc = o->broken ? FW_EINVAL : query_parse(&a, o->query, fw_now_ms(), &query, &why);
+	rc = o->broken ? FW_EINVAL : query_parse(&a, o->query, l->now_ms, &query, &why);
 	if (!rc && !query)
 		rc = fw_err_set(&why, FW_EINVAL, "its query is empty");
 	if (rc == FW_EINVAL) {
@@ -140,17 +137,18 @@ static int order_load(void *ctx, const struct fw_order *o)
 	return rc;
 }
 
-static int order_set_load(struct fw_store *st, struct fw_str version, struct order_set **out, struct fw_err *err)
+static int order_set_load(
+	struct fw_store *st, const struct fw_orders_version *version, struct order_set **out, struct fw_err *err)
 {
 	struct order_set *s = calloc(1, sizeof(*s));
-	struct order_loading l = {s, err};
+	struct order_loading l = {s, fw_store_now_ms(st), err};
 	int rc;
 
 	if (!s)
 		return fw_no_memory(err);
 	fw_arena_init(&s->a, 0);
 	pthread_mutex_init(&s->running, NULL);
-	(void)fw_str_copy(s->version, sizeof(s->version), version);
+	s->version = *version;
 	s->refs = 1;
 	s->match = match_set_create();
 	rc = s->match ? fw_order_list(st, order_load, &l, err) : fw_no_memory(err);
@@ -167,12 +165,13 @@ static int order_set_load(struct fw_store *st, struct fw_str version, struct ord
  * The set of this version: one that another connection has loaded, or a new one. Two connections
  * may load the same version at once; then there are two sets for a while.
  */
-static int order_set_get(struct fw_store *st, struct fw_str version, struct order_set **out, struct fw_err *err)
+static int order_set_get(
+	struct fw_store *st, const struct fw_orders_version *version, struct order_set **out, struct fw_err *err)
 {
 	int rc;
 
 	pthread_mutex_lock(&sets.lock);
-	for (*out = sets.first; *out && !fw_str_eq(fw_str((*out)->version), version);)
+	for (*out = sets.first; *out && !orders_version_eq(&(*out)->version, version);)
 		*out = (*out)->next;
 	if (*out)
 		(*out)->refs++;
@@ -191,9 +190,9 @@ static int order_set_get(struct fw_store *st, struct fw_str version, struct orde
 
 struct order_matcher {
 	struct fw_matcher matcher;
-	struct order_set *set; /* NULL: no orders were ever added */
+	struct fw_store *st;
+	struct order_set *set; /* NULL: not loaded yet */
 	struct query_scratch *scratch;
-	int64_t check_at_ms; /* monotonic */
 	/* of the current entry */
 	const struct fw_outcome *outcome;
 	bool is_new, drop;
@@ -230,7 +229,7 @@ static int matcher_on_match(void *ctx, uint64_t number)
 static int matcher_look(struct order_matcher *m, const struct fw_entry_row *e)
 {
 	const struct fw_feed *f = m->outcome->feed;
-	struct query_subject subject = {.entry = e, .feed_id = m->outcome->feed_id, .now_ms = fw_now_ms()};
+	struct query_subject subject = {.entry = e, .feed_id = m->outcome->feed_id, .now_ms = fw_store_now_ms(m->st)};
 	int rc;
 
 	if (f) {
@@ -301,7 +300,8 @@ static int orders_match(
 	int rc;
 
 	*out = (struct fw_match_result){.drop = false};
-	if (!m->set || !m->set->n)
+	assert(m->set);
+	if (!m->set->n)
 		return 0;
 	m->outcome = o;
 	m->is_new = is_new;
@@ -331,6 +331,23 @@ static void orders_matcher_close(void *ctx)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
+/* Take the set of the store's version of the orders. */
+static int orders_reload(void *ctx, struct fw_store *st, struct fw_err *err)
+{
+	struct order_matcher *m = ctx;
+	struct fw_orders_version version;
+	struct order_set *set = NULL;
+	int rc = fw_store_orders_version(st, &version, err);
+
+	rc = rc ? rc : order_set_get(st, &version, &set, err);
+	if (rc)
+		return rc;
+	order_set_release(m->set);
+	m->set = set;
+	m->matcher.version = version;
+	return 0;
+}
+
 static struct order_matcher *orders_attach(struct fw_store *st)
 {
 	struct order_matcher *m = calloc(1, sizeof(*m));
@@ -342,46 +359,20 @@ static struct order_matcher *orders_attach(struct fw_store *st)
 		free(m);
 		return NULL;
 	}
-	m->matcher = (struct fw_matcher){.match = orders_match, .close = orders_matcher_close, .ctx = m};
+	m->st = st;
+	m->matcher = (struct fw_matcher){
+		.match = orders_match, .reload = orders_reload, .close = orders_matcher_close, .ctx = m};
 	m->ids = m->tags = m->extra = FW_BUF_INIT(0);
 	fw_store_set_matcher(st, &m->matcher);
 	return m;
 }
 
-/* Take the set of the store's version of the orders, if it is another one than ours. */
-static int orders_refresh(struct order_matcher *m, struct fw_store *st, struct fw_err *err)
-{
-	struct order_set *set = NULL;
-	struct fw_record r;
-	struct fw_arena a;
-	int rc;
-
-	fw_arena_init(&a, 0);
-	rc = fw_store_record_get(st, ORDERS_KIND, ORDERS_VERSION, &a, &r, err);
-	if (!rc && (!m->set || !fw_str_eq(r.value, fw_str(m->set->version)))) {
-		rc = order_set_get(st, r.value, &set, err);
-		if (!rc) {
-			order_set_release(m->set);
-			m->set = set;
-		}
-	}
-	fw_arena_finish(&a);
-	return rc == FW_ENOTFOUND ? 0 : rc;
-}
-
 int orders_use(struct fw_store *st, struct fw_err *err)
 {
 	struct order_matcher *m = matcher_of(fw_store_matcher(st));
-	int64_t mono_ms = fw_mono_ms();
-	int rc;
 
 	m = m ? m : orders_attach(st);
 	if (!m)
 		return fw_no_memory(err);
-	if (mono_ms < m->check_at_ms)
-		return 0;
-	rc = orders_refresh(m, st, err);
-	if (!rc)
-		m->check_at_ms = mono_ms + CHECK_MS;
-	return rc;
+	return m->set ? 0 : orders_reload(m, st, err);
 }

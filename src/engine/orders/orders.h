@@ -6,21 +6,21 @@
 #ifndef FW_ENGINE_ORDERS_H
 #define FW_ENGINE_ORDERS_H
 
+#include <string.h>
+
 #include "base/str.h"
 #include "feedwheel/store.h"
 
-/* The record whose value changes with each change of the orders. */
-#define ORDERS_KIND FW_STR("orders")
-#define ORDERS_VERSION FW_STR("version")
+static inline bool orders_version_eq(const struct fw_orders_version *a, const struct fw_orders_version *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
 
 /*
- * Commits and pushes of this connection match the store's orders: call it before each. Looks at
- * most once a second for changed orders, and loads them then. The connection's close frees all.
- * Errors: those of the store; FW_ENOMEM.
+ * Commits and pushes of this connection match the store's orders: call it before each. The first
+ * call loads them; a commit that finds them changed loads them anew. The connection's close frees
+ * all. Errors: those of the store; FW_ENOMEM.
  */
 FW_MUST_CHECK int orders_use(struct fw_store *st, struct fw_err *err);
-
-/* Tell all processes that an order was added, changed or removed. */
-FW_MUST_CHECK int orders_changed(struct fw_store *st, int64_t now_ms, struct fw_err *err);
 
 #endif

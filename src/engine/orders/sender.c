@@ -64,6 +64,8 @@ static void sender_order_free(struct sender_order *o)
 	free(o);
 }
 
+static const struct fw_orders_version NO_ORDERS = {.part = {0}};
+
 static void sender_drop_state(struct fw_sender *s)
 {
 	size_t at = 0;
@@ -75,7 +77,7 @@ static void sender_drop_state(struct fw_sender *s)
 		(void)fw_map_del(&s->orders, sender_order_key(&o->id));
 		sender_order_free(o);
 	}
-	s->version[0] = '\0';
+	s->version = NO_ORDERS;
 	s->ready_n = 0;
 }
 
@@ -105,30 +107,14 @@ void sender_store_used(struct fw_sender *s, int rc, const struct fw_err *err)
 
 /* ---- the leader ------------------------------------------------------------------------------ */
 
-/* The version of the orders into `version`; "": no order was ever added. */
-static int orders_version(struct fw_sender *s, char version[SENDER_VERSION_MAX], struct fw_err *err)
-{
-	struct fw_record r;
-	struct fw_arena a;
-	int rc;
-
-	version[0] = '\0';
-	fw_arena_init(&a, 0);
-	rc = fw_store_record_get(s->st, ORDERS_KIND, ORDERS_VERSION, &a, &r, err);
-	if (!rc)
-		(void)fw_str_copy(version, SENDER_VERSION_MAX, r.value);
-	fw_arena_finish(&a);
-	return rc == FW_ENOTFOUND ? 0 : rc;
-}
-
 static int sender_elect(struct fw_sender *s, struct fw_err *err)
 {
-	char version[SENDER_VERSION_MAX];
+	struct fw_orders_version version;
 	bool mine = false;
-	int rc = orders_version(s, version, err);
+	int rc = fw_store_orders_version(s->st, &version, err);
 
 	/* without orders there is nothing to lead */
-	if (!rc && (version[0] || s->leads))
+	if (!rc && (!orders_version_eq(&version, &NO_ORDERS) || s->leads))
 		rc = lead_take(&s->lead, s->st, &mine, NULL, err);
 	if (rc || mine == s->leads)
 		return rc;
@@ -204,14 +190,14 @@ int sender_list_orders(struct fw_sender *s, struct fw_err *err)
 
 static int sender_refresh_orders(struct fw_sender *s, struct fw_err *err)
 {
-	char version[SENDER_VERSION_MAX];
-	int rc = orders_version(s, version, err);
+	struct fw_orders_version version;
+	int rc = fw_store_orders_version(s->st, &version, err);
 
-	if (rc || strcmp(version, s->version) == 0)
+	if (rc || orders_version_eq(&version, &s->version))
 		return rc;
 	rc = sender_list_orders(s, err);
 	if (!rc)
-		memcpy(s->version, version, sizeof(version));
+		s->version = version;
 	return rc;
 }
 

@@ -22,7 +22,6 @@
 
 #define SENDER_IN_FLIGHT_MAX 64
 #define SENDER_ERROR_MAX 300
-#define SENDER_VERSION_MAX 32
 #define SENDER_UNKNOWN_MAX 32
 #define SENDER_TIMEOUT_MS (15 * FW_SECOND_MS) /* of a webhook */
 #ifdef FW_TEST_HOOKS
@@ -78,7 +77,7 @@ struct fw_sender {
 	/* while this process is the leader */
 	struct lead lead;
 	bool leads;
-	char version[SENDER_VERSION_MAX]; /* of the orders, as listed; "": not listed yet */
+	struct fw_orders_version version; /* of the orders, as listed; 0: not listed yet */
 	struct fw_map orders;             /* by the bytes of the id */
 	uint64_t list_n;                  /* the number of lists read */
 	struct sender_order **ready;      /* with matches that wait, at the last look */
