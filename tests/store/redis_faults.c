@@ -962,6 +962,101 @@ START_TEST(cluster_store_on_one_server) /* as restored from a dump: 16 cells, on
 }
 END_TEST
 
+struct reloading {
+	struct fw_matcher matcher;
+	int reloads, calls;
+	const char *words; /* told to the server in the first call; NULL: nothing */
+	int64_t order_id;
+};
+
+static int reloading_match(
+	void *ctx, const struct fw_outcome *o, const struct fw_entry_row *e, bool is_new, struct fw_match_result *out)
+{
+	struct reloading *m = ctx;
+
+	(void)o, (void)e, (void)is_new;
+	if (m->words && !m->calls++)
+		told(m->words);
+	*out = (struct fw_match_result){.order_id = &m->order_id, .n = m->reloads > 0};
+	return 0;
+}
+
+static int reloading_reload(void *ctx, struct fw_store *st, struct fw_err *err)
+{
+	struct reloading *m = ctx;
+
+	m->reloads++;
+	return fw_store_orders_version(st, &m->matcher.version, err);
+}
+
+static int match_counted(void *ctx, const struct fw_match *m)
+{
+	(void)m;
+	++*(int *)ctx;
+	return 0;
+}
+
+/* Two cells learn of an order at different times. Each entry is stored once, and has one match. */
+START_TEST(cluster_orders)
+{
+	static const char *const WHEN[][2] = {
+		/* before a commit, inside it */
+		{NULL, NULL},
+		{"INCRBY {feedwheel/0}:orders 5", NULL}, /* who changed the order has ended before the next cell */
+		{"INCRBY {feedwheel/15}:orders 5", NULL},
+		{NULL, "INCRBY {feedwheel/15}:orders 5"}, /* the other cells have stored their parts */
+		{NULL, "INCRBY {feedwheel/0}:orders 5"},
+	};
+	static struct fw_outcome o[FEEDS];
+	static struct fw_feed f[FEEDS];
+	static struct fw_entry_row e[FEEDS];
+	struct fw_record order = {.kind = FW_STR(FW_RECORD_ORDER),
+		.key = FW_STR("o"),
+		.value = FW_STR("x"),
+		.at_ms = NOW,
+		.until_ms = FW_NO_DATE};
+	struct reloading m = {
+		.matcher = {.match = reloading_match, .reload = reloading_reload, .ctx = &m}, .order_id = 7};
+	int64_t id[FEEDS];
+	struct store_lease *l;
+	struct store *st;
+	char first[60];
+
+	server_up(NULL);
+	st = open_at(url, FW_STORE_CREATE);
+	st->driver->close(st);
+	told("HSET {feedwheel/0}:meta cells 16");
+	st = open_at(url, 0);
+	l = drv_join(st, "w", LONG_MS);
+	spread_work(st, l, id, o, f, e);
+	fw_store_set_matcher((struct fw_store *)st, &m.matcher);
+	DONE(fw_store_record_put((struct fw_store *)st, &order, false, NULL, &drv_err));
+	(void)fw_str_copy(first, sizeof(first), fw_str(say("GET {feedwheel/0}:orders")));
+	ck_assert_str_eq(say("GET {feedwheel/15}:orders"), first);
+	for (int i = 0; i < (int)FW_N(WHEN); i++) {
+		int matched = 0;
+
+		m.calls = 0;
+		m.words = WHEN[i][1];
+		if (WHEN[i][0])
+			told(WHEN[i][0]);
+		for (int k = 0; k < FEEDS; k++) {
+			f[k].last_visit_ms = o[k].visit.at_ms = NOW + i;
+			e[k] = entry(k + i * FEEDS, 1, "title", "text");
+		}
+		DONE(store_commit(st, &(struct store_commit){.lease_id = l->id, .outcome = o, .n = FEEDS}, &drv_err));
+		ck_assert_int_eq(m.reloads, i + 1);
+		ck_assert_int_eq(drv_entries(st, 0), (i + 1) * FEEDS);
+		ck_assert_int_eq(drv_visits(st, 0), (i + 1) * FEEDS);
+		DONE(fw_store_match_list((struct fw_store *)st, &(struct fw_match_query){.order_id = 7}, match_counted,
+			&matched, &drv_err));
+		ck_assert_int_eq(matched, (i + 1) * FEEDS);
+	}
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
 /*
  * A node dies during the commit, which fails; when it is back the commit is done, twice. The store
  * is opened again.
@@ -1143,8 +1238,8 @@ int main(void)
 		refusals_pass, replica_without_its_master, replica_is_for_reading, functions_are_forgotten,
 		busy_with_a_script, silent_server, answers_of_others, disk_full, commit_that_comes_again,
 		padded_numbers, numbers_of_the_dead, commits_that_are_disturbed, server_is_killed_in_commit,
-		doctor_looks_at_durability, deep_check_finds, cluster_store_on_one_server, cluster_faults,
-		cluster_retractions, over_tls};
+		doctor_looks_at_durability, deep_check_finds, cluster_store_on_one_server, cluster_orders,
+		cluster_faults, cluster_retractions, over_tls};
 	TCase *t;
 
 	server_needed(&server_redis);
