@@ -157,6 +157,10 @@ static int order_set_load(
 		order_set_destroy(s);
 		return rc;
 	}
+	pthread_mutex_lock(&sets.lock);
+	s->next = sets.first;
+	sets.first = s;
+	pthread_mutex_unlock(&sets.lock);
 	*out = s;
 	return 0;
 }
@@ -168,22 +172,13 @@ static int order_set_load(
 static int order_set_get(
 	struct fw_store *st, const struct fw_orders_version *version, struct order_set **out, struct fw_err *err)
 {
-	int rc;
-
 	pthread_mutex_lock(&sets.lock);
 	for (*out = sets.first; *out && !orders_version_eq(&(*out)->version, version);)
 		*out = (*out)->next;
 	if (*out)
 		(*out)->refs++;
 	pthread_mutex_unlock(&sets.lock);
-	rc = *out ? 0 : order_set_load(st, version, out, err);
-	if (rc || (*out)->refs > 1)
-		return rc;
-	pthread_mutex_lock(&sets.lock);
-	(*out)->next = sets.first;
-	sets.first = *out;
-	pthread_mutex_unlock(&sets.lock);
-	return 0;
+	return *out ? 0 : order_set_load(st, version, out, err);
 }
 
 /* ---- matching -------------------------------------------------------------------------------- */
