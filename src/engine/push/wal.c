@@ -57,9 +57,17 @@ struct fw_wal {
 	struct wal_producer producer[];
 };
 
+bool fw_wal_file_is_at(int fd, const char *path)
+{
+	struct stat open_file, named;
+
+	return !fstat(fd, &open_file) && !stat(path, &named) && open_file.st_dev == named.st_dev &&
+		open_file.st_ino == named.st_ino;
+}
+
 static void segment_free(struct wal_segment *g, bool drop)
 {
-	if (drop && unlink(g->path))
+	if (drop && fw_wal_file_is_at(g->fd, g->path) && unlink(g->path))
 		fw_warn("wal_dir: cannot remove %s, whose rows are all stored: %s (the next start reads it again)",
 			g->path, strerror(errno));
 	if (g->fd >= 0)
@@ -85,14 +93,6 @@ static int segment_refuse(const struct wal_segment *g, int e, struct fw_err *err
 
 	return fw_err_set(err, FW_EIO, "wal_dir: %s: %s (%s)", g->path, strerror(e),
 		full ? "free some space there" : "check the folder and its disk");
-}
-
-bool fw_wal_file_is_at(int fd, const char *path)
-{
-	struct stat open_file, named;
-
-	return !fstat(fd, &open_file) && !stat(path, &named) && open_file.st_dev == named.st_dev &&
-		open_file.st_ino == named.st_ino;
 }
 
 /*

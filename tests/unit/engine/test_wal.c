@@ -101,6 +101,28 @@ int __wrap_fdatasync(int fd)
 	return sync_fails ? -1 : __real_fdatasync(fd);
 }
 
+static int rival = -1;         /* descriptor of a reader that is faster than the next flock() */
+static const char *rival_path; /* NULL: there is none */
+static bool rival_removes;
+
+int __real_flock(int fd, int how);
+int __wrap_flock(int fd, int how);
+int __wrap_flock(int fd, int how)
+{
+	const char *path = rival_path;
+
+	rival_path = NULL;
+	if (path) {
+		rival = open(path, O_RDWR);
+		ck_assert(rival >= 0 && __real_flock(rival, LOCK_EX | LOCK_NB) == 0);
+		if (rival_removes) {
+			ck_assert(unlink(path) == 0);
+			close(rival);
+		}
+	}
+	return __real_flock(fd, how);
+}
+
 int __real_unlink(const char *path);
 int __wrap_unlink(const char *path);
 int __wrap_unlink(const char *path)
@@ -862,6 +884,48 @@ START_TEST(new_file_replaces_none)
 }
 END_TEST
 
+/* A reader locks the new file before its process does, and removes it as an empty one. */
+START_TEST(reader_is_faster)
+{
+	struct fw_wal *s = wal_open(0);
+
+	rival_path = in_folder(own(0, ""));
+	rival_removes = _i;
+	ck_assert_int_eq(wal_put(s, 0, 3), 0);
+	ck_assert_uint_eq(file_bytes(own(0, "")), _i ? SIZE_MAX : 0);
+	ck_assert_uint_ne(file_bytes(own(1, "")), SIZE_MAX);
+	if (!_i)
+		close(rival);
+	fw_wal_close(s);
+	ck_assert_uint_eq(replay(false), 3);
+	ck_assert_str_eq(files(), "");
+}
+END_TEST
+
+/* The file of several writes is that of one. */
+START_TEST(records_are_numbered_over_writes)
+{
+	struct fw_wal *s = wal_open(0);
+	struct image m;
+	char *p;
+	int fd;
+
+	image_make(&m, false);
+	ck_assert_int_eq(wal_put(s, 0, 2), 0);
+	ck_assert_int_eq(wal_put(s, 2, 3), 0);
+	ck_assert_int_eq(wal_put(s, 3, 9), 0);
+	p = malloc(m.at[9]);
+	fd = open(in_folder(own(0, "")), O_RDONLY);
+	ck_assert(fd >= 0 && file_bytes(own(0, "")) == m.at[9]);
+	ck_assert_int_eq(read(fd, p, m.at[9]), (ssize_t)m.at[9]);
+	ck_assert(memcmp(p, m.b.p, m.at[9]) == 0);
+	close(fd);
+	free(p);
+	fw_wal_close(s);
+	fw_buf_finish(&m.b);
+}
+END_TEST
+
 /* Two logs of one process; a draft that is discarded; several files in a row. */
 START_TEST(written_is_read)
 {
@@ -1045,6 +1109,8 @@ int main(void)
 	tcase_add_test(f, file_that_cannot_be_removed);
 	tcase_add_test(f, folder_that_is_not_there);
 	tcase_add_loop_test(f, new_file_replaces_none, 0, 2); /* 0: wal_sync_ms = 0; else a thread */
+	tcase_add_loop_test(f, reader_is_faster, 0, 2);
+	tcase_add_test(f, records_are_numbered_over_writes);
 	tcase_add_test(f, written_is_read);
 	tcase_add_loop_test(f, short_write, 0, 2);
 	tcase_add_test(f, refused_write_has_no_numbers);
