@@ -204,7 +204,8 @@ class PostgresPair(Pair):
         return os.path.join(server.socket, name)
 
     def sql(self, server, text):
-        return output_lines("psql", "-X", "-A", "-t", "-q", "-h", server.socket, "-U", "feedwheel", "-c", text, "postgres")
+        return output_lines(
+            "psql", "-X", "-A", "-t", "-q", "-h", server.socket, "-U", "feedwheel", "-c", text, "postgres")
 
     def follow(self):
         wait_for("the replica", lambda: self.sql(self.one, "SELECT state FROM pg_stat_replication") == ["streaming"])
