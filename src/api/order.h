@@ -138,6 +138,7 @@ struct fw_order_status {
 	struct fw_order_delivery delivery;
 	int64_t pending_n, dead_n;
 	int64_t oldest_ms; /* the oldest match that waits; 0: none */
+	bool unattended;   /* it should be sent, and no process delivers: none runs, or it lacks the store */
 };
 typedef int fw_order_status_cb(void *ctx, const struct fw_order_status *s);
 /* By name. The callback may use the store; a result other than 0 stops the walk and is returned. */
@@ -174,7 +175,6 @@ void fw_match_json(struct fw_json *j, const char *key, const struct fw_match *m)
  * The JSON of an order and its delivery, the same for --json and HTTP: without secrets and
  * passwords.
  */
-void fw_order_json(struct fw_json *j, const char *key, const struct fw_order *o, const struct fw_order_delivery *d,
-	int64_t pending_n, int64_t dead_n);
+void fw_order_json(struct fw_json *j, const char *key, const struct fw_order_status *s);
 
 #endif

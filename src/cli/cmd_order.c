@@ -49,7 +49,7 @@ void order_print_json(struct cli *c, const struct fw_order_status *s, struct fw_
 	struct cli_json w;
 
 	cli_json_object_begin(&w, c);
-	fw_order_json(&w.j, "order", &s->order, &s->delivery, s->pending_n, s->dead_n);
+	fw_order_json(&w.j, "order", s);
 	if (secret.len)
 		fw_json_str(&w.j, "secret", secret);
 	cli_json_object_end(&w, c);

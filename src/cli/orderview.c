@@ -72,13 +72,35 @@ static void order_row(struct cli_list *l, const struct fw_order_status *s)
 	fw_buf_finish(&action);
 }
 
+struct order_listing {
+	struct cli_list l; /* first */
+	int64_t unattended_n, oldest_ms;
+};
+
+/* What the store cannot tell: why nobody delivers. */
+static void order_note_unattended(struct cli *c, int64_t n, int64_t oldest_ms)
+{
+	char count[FW_RFC3339_MAX], when[2 * FW_RFC3339_MAX];
+
+	if (n)
+		cli_note(c,
+			"%s, the oldest since %s, and no process delivers (is a 'feedwheel run' or 'feedwheel serve' "
+			"running? Does its log say that the store is unavailable?)",
+			cli_count(count, n, "entry waits", "entries wait"), cli_when(c, when, oldest_ms));
+}
+
 static int order_list_print(void *ctx, const struct fw_order_status *s)
 {
-	struct cli_list *l = ctx;
+	struct order_listing *k = ctx;
+	struct cli_list *l = &k->l;
 
 	l->n++;
+	if (s->unattended) {
+		k->unattended_n += s->pending_n;
+		k->oldest_ms = k->oldest_ms ? FW_MIN(k->oldest_ms, s->oldest_ms) : s->oldest_ms;
+	}
 	if (l->as_json) {
-		fw_order_json(cli_list_item(l), NULL, &s->order, &s->delivery, s->pending_n, s->dead_n);
+		fw_order_json(cli_list_item(l), NULL, s);
 		cli_list_item_end(l);
 	} else {
 		order_row(l, s);
@@ -88,7 +110,7 @@ static int order_list_print(void *ctx, const struct fw_order_status *s)
 
 int order_command_list(struct cli *c)
 {
-	struct cli_list l;
+	struct order_listing k = {.unattended_n = 0};
 	struct fw_err err = {0};
 	int rc;
 
@@ -97,12 +119,13 @@ int order_command_list(struct cli *c)
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
-	cli_list_begin(&l, c, ORDER_COLUMN, FW_N(ORDER_COLUMN));
-	rc = fw_order_status_list(c->store, order_list_print, &l, &err);
-	cli_list_end(&l);
+	cli_list_begin(&k.l, c, ORDER_COLUMN, FW_N(ORDER_COLUMN));
+	rc = fw_order_status_list(c->store, order_list_print, &k, &err);
+	cli_list_end(&k.l);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
-	if (!l.n && !l.as_json)
+	order_note_unattended(c, k.unattended_n, k.oldest_ms);
+	if (!k.l.n && !k.l.as_json)
 		cli_note(c, "no orders (to add one, run 'feedwheel order add NAME QUERY --to URL')");
 	return CLI_OK;
 }
@@ -178,6 +201,7 @@ int order_command_show(struct cli *c)
 		order_print_json(c, &s, secrets ? s.order.secret[0] : FW_STR_NONE);
 	else
 		order_show_text(c, &s, secrets);
+	order_note_unattended(c, s.unattended ? s.pending_n : 0, s.oldest_ms);
 	if (s.order.broken)
 		cli_note(c, "its record is invalid: remove the order, and add it again");
 	return CLI_OK;

@@ -66,6 +66,19 @@ int lead_take(struct lead *l, struct fw_store *st, bool *mine, int64_t *was_unti
 	return 0;
 }
 
+int lead_exists(struct fw_store *st, struct fw_str kind, bool *exists, struct fw_err *err)
+{
+	struct fw_record r;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = fw_store_record_get(st, kind, KEY, &a, &r, err);
+	*exists = !rc && r.until_ms > fw_store_now_ms(st);
+	fw_arena_finish(&a);
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
 void lead_leave(struct lead *l, struct fw_store *st)
 {
 	if (l->safe_until_ms && st && fw_store_record_remove(st, l->kind, KEY, fw_str(l->name), NULL))

@@ -28,6 +28,8 @@ FW_MUST_CHECK int lead_take(struct lead *l, struct fw_store *st, bool *mine, int
 bool lead_is_safe(const struct lead *l);
 /* Our state was dropped: the record must be taken again. */
 void lead_drop(struct lead *l);
+/* Does any process lead, by the record? */
+FW_MUST_CHECK int lead_exists(struct fw_store *st, struct fw_str kind, bool *exists, struct fw_err *err);
 /* Give the record back, if we have it, so that another process leads at once. */
 void lead_leave(struct lead *l, struct fw_store *st);
 

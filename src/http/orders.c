@@ -181,7 +181,7 @@ static int order_page_write(struct list_page *p, struct fw_str name, struct fw_s
 	if (rc)
 		return rc;
 	fw_json_object(&p->j, NULL);
-	fw_order_json(&p->j, "order", &s.order, &s.delivery, s.pending_n, s.dead_n);
+	fw_order_json(&p->j, "order", &s);
 	if (secret.len)
 		fw_json_str(&p->j, "secret", secret);
 	fw_json_end(&p->j);
@@ -192,7 +192,7 @@ static int order_page_write(struct list_page *p, struct fw_str name, struct fw_s
 
 static int order_list_add(void *ctx, const struct fw_order_status *s)
 {
-	fw_order_json(ctx, NULL, &s->order, &s->delivery, s->pending_n, s->dead_n);
+	fw_order_json(ctx, NULL, s);
 	return 0;
 }
 

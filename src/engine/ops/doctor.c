@@ -290,7 +290,7 @@ static int doctor_quotas(struct doctor_run *d, struct fw_store *st, struct fw_er
 
 struct doctor_orders {
 	int64_t n, dead_n;
-	int64_t broken_n, failing_n, dead_order_n;
+	int64_t broken_n, failing_n, dead_order_n, unattended_n, oldest_ms;
 	char broken[FW_ORDER_NAME_MAX + 1], failing[FW_ORDER_NAME_MAX + 1], dead[FW_ORDER_NAME_MAX + 1]; /* the first */
 	char why[200], error[200];
 	int64_t now_ms;
@@ -320,15 +320,20 @@ static int doctor_count_order(void *ctx, const struct fw_order_status *s)
 			(void)fw_str_copy(k->error, sizeof(k->error), s->delivery.error);
 		doctor_order_name(k->failing, &k->failing_n, &s->order);
 	}
+	if (s->unattended) {
+		k->unattended_n += s->pending_n;
+		k->oldest_ms = k->oldest_ms ? FW_MIN(k->oldest_ms, s->oldest_ms) : s->oldest_ms;
+	}
 	if (s->dead_n)
 		doctor_order_name(k->dead, &k->dead_order_n, &s->order);
 	return 0;
 }
 
-/* Orders: none is broken, all receivers accept, no dead letters. */
+/* Orders: none is broken, a process delivers, all receivers accept, no dead letters. */
 static int doctor_orders(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
 	struct doctor_orders k = {.now_ms = fw_store_now_ms(st)};
+	char since[FW_RFC3339_MAX];
 	int rc = fw_order_status_list(st, doctor_count_order, &k, err);
 
 	if (rc || !k.n)
@@ -337,6 +342,11 @@ static int doctor_orders(struct doctor_run *d, struct fw_store *st, struct fw_er
 		doctor_report(d, "orders", FW_DOCTOR_NOTE,
 			"'feedwheel order set NAME --query ...' corrects a query; else remove it and add it again",
 			"%lld orders match nothing, %s among them: %s", (long long)k.broken_n, k.broken, k.why);
+	if (k.unattended_n)
+		doctor_report(d, "orders", FW_DOCTOR_NOTE,
+			"start 'feedwheel run' or 'serve'; if one runs, its log says whether it reaches the store",
+			"%lld entries wait, the oldest since %s, and no process delivers", (long long)k.unattended_n,
+			fw_rfc3339(since, k.oldest_ms));
 	if (k.failing_n)
 		doctor_report(d, "orders", FW_DOCTOR_NOTE,
 			"'feedwheel order show NAME' has details: repair the receiver, or pause or remove the order",
@@ -347,7 +357,7 @@ static int doctor_orders(struct doctor_run *d, struct fw_store *st, struct fw_er
 			"'feedwheel order dead NAME' lists them, 'feedwheel order retry NAME' delivers them again",
 			"%lld dead letters of %lld orders, %s among them", (long long)k.dead_n,
 			(long long)k.dead_order_n, k.dead);
-	if (!k.broken_n && !k.failing_n && !k.dead_n)
+	if (!k.broken_n && !k.unattended_n && !k.failing_n && !k.dead_n)
 		doctor_report(d, "orders", FW_DOCTOR_FINE, "", "%lld", (long long)k.n);
 	return 0;
 }

@@ -577,14 +577,17 @@ static void order_to_json(struct fw_json *j, struct fw_str to)
 	fw_buf_finish(&b);
 }
 
-static void delivery_json(struct fw_json *j, const struct fw_order_delivery *d, int64_t pending_n, int64_t dead_n)
+static void delivery_json(struct fw_json *j, const struct fw_order_status *s)
 {
+	const struct fw_order_delivery *d = &s->delivery;
+
 	fw_json_object(j, "delivery");
-	fw_json_int(j, "pending_n", pending_n);
-	fw_json_int(j, "dead_n", dead_n);
+	fw_json_int(j, "pending_n", s->pending_n);
+	fw_json_int(j, "dead_n", s->dead_n);
 	fw_json_int(j, "delivered_n", d->delivered_n);
 	fw_json_int(j, "retried_n", d->retried_n);
 	fw_json_time(j, "delivered_at", d->delivered_ms ? d->delivered_ms : FW_NO_DATE);
+	fw_json_time(j, "unattended_since", s->unattended ? s->oldest_ms : FW_NO_DATE);
 	if (d->failing_since_ms) {
 		fw_json_time(j, "failing_since", d->failing_since_ms);
 		fw_json_time(j, "next_at", d->next_ms);
@@ -594,9 +597,10 @@ static void delivery_json(struct fw_json *j, const struct fw_order_delivery *d, 
 	fw_json_end(j);
 }
 
-void fw_order_json(struct fw_json *j, const char *key, const struct fw_order *o, const struct fw_order_delivery *d,
-	int64_t pending_n, int64_t dead_n)
+void fw_order_json(struct fw_json *j, const char *key, const struct fw_order_status *s)
 {
+	const struct fw_order *o = &s->order;
+
 	fw_json_object(j, key);
 	fw_json_str(j, "name", o->name);
 	fw_json_str(j, "query", o->query);
@@ -609,6 +613,6 @@ void fw_order_json(struct fw_json *j, const char *key, const struct fw_order *o,
 	fw_json_bool(j, "changes", o->changes);
 	fw_json_time(j, "created_at", o->created_ms);
 	if (o->action == FW_ORDER_DELIVER)
-		delivery_json(j, d, pending_n, dead_n);
+		delivery_json(j, s);
 	fw_json_end(j);
 }

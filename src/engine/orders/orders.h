@@ -11,6 +11,8 @@
 #include "base/str.h"
 #include "feedwheel/store.h"
 
+#define ORDERS_LEAD_KIND FW_STR("sender") /* who delivers: lead.h */
+
 static inline bool orders_version_eq(const struct fw_orders_version *a, const struct fw_orders_version *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;

@@ -37,7 +37,6 @@
 #define STEP_MS 100                /* time limit of one step, so that transfers make progress */
 #define STOP_MS (5 * FW_SECOND_MS) /* attempts in flight may end, if drain_timeout_ms is longer */
 #define FINISH_MS FW_MINUTE_MS
-#define LEAD_KIND FW_STR("sender")
 
 void sender_wake(struct fw_sender *s)
 {
@@ -460,7 +459,7 @@ int fw_sender_open(const struct fw_sender_options *o, struct fw_sender **out, st
 		.lost = sender_lost,
 		.ctx = s};
 	pthread_mutex_init(&s->ended_lock, NULL);
-	lead_init(&s->lead, LEAD_KIND);
+	lead_init(&s->lead, ORDERS_LEAD_KIND);
 	fw_map_init(&s->orders, (uint64_t)fw_mono_us());
 	rc = fw_settings_net(o->config, SENDER_IN_FLIGHT_MAX, &s->net, err);
 	if (!rc) {

@@ -6,6 +6,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "engine/lead.h"
+#include "engine/orders/orders.h"
 #include "base/banned.h"
 
 /* The matches of one order. */
@@ -16,6 +18,7 @@ struct status_count {
 struct status_counts {
 	struct status_count *at;
 	size_t n, cap;
+	bool led; /* a process delivers */
 };
 
 static int status_counts_add(void *ctx, int64_t order_id, int64_t pending_n, int64_t dead_n, int64_t oldest_ms)
@@ -48,6 +51,8 @@ static int status_counts_read(struct fw_store *st, struct status_counts *k, stru
 
 	*k = (struct status_counts){0};
 	rc = fw_store_match_summary(st, status_counts_add, k, err);
+	if (!rc)
+		rc = lead_exists(st, ORDERS_LEAD_KIND, &k->led, err);
 	if (!rc && k->n)
 		qsort(k->at, k->n, sizeof(*k->at), status_by_order);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
@@ -67,6 +72,7 @@ static int status_fill(struct fw_store *st, const struct status_counts *k, struc
 	}
 	if (out->order.broken || out->order.action != FW_ORDER_DELIVER)
 		return 0;
+	out->unattended = out->pending_n && out->order.state == FW_ORDER_ACTIVE && !k->led;
 	return fw_order_delivery_get(st, out->order.id, a, &out->delivery, err);
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/lead.h"
 #include "engine/websub/websub.h"
 #include "engine/websub/websub_requests.h"
 #include "base/banned.h"
@@ -239,25 +240,12 @@ int fw_websub_hint(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct 
 
 /* ---- visits of workers --------------------------------------------------- */
 
-int websub_has_leader(struct fw_store *st, int64_t now_ms, bool *exists, struct fw_err *err)
-{
-	struct fw_record r;
-	struct fw_arena a;
-	int rc;
-
-	fw_arena_init(&a, 0);
-	rc = fw_store_record_get(st, WEBSUB_RECORD_KIND, FW_STR("leader"), &a, &r, err);
-	*exists = !rc && r.until_ms > now_ms;
-	fw_arena_finish(&a);
-	return rc == FW_ENOTFOUND ? 0 : rc;
-}
-
 /* Without a leader no hub delivers any more: the feed is polled as usual. */
-static int push_clear(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_err *err)
+static int push_clear(struct fw_store *st, int64_t feed_id, struct fw_err *err)
 {
 	struct fw_feed f = {.id = feed_id};
 	bool exists;
-	int rc = websub_has_leader(st, now_ms, &exists, err);
+	int rc = lead_exists(st, WEBSUB_RECORD_KIND, &exists, err);
 
 	return rc || exists ? rc : fw_store_feed_set(st, &f, FW_SET_PUSH, err);
 }
@@ -272,7 +260,7 @@ void fw_websub_visited(
 
 	if (o->visit.kind == FW_VISIT_OK && o->visit.new_n && was->push_until_ms > o->visit.at_ms) {
 		rc = websub_record_message_put(st, o->feed_id, "missed", &m, now_ms, &err);
-		rc = rc ? rc : push_clear(st, o->feed_id, now_ms, &err);
+		rc = rc ? rc : push_clear(st, o->feed_id, &err);
 	}
 	if (!rc && c->websub_url && (o->groups & FW_GROUP_META) &&
 		(!fw_str_eq(was->hub, o->feed->hub) || !fw_str_eq(was->topic, o->feed->topic)))
@@ -315,7 +303,7 @@ int fw_websub_leader(struct fw_store *st, const struct fw_config *c, struct fw_a
 	struct fw_buf base = FW_BUF_INIT(0);
 	int rc = websub_record_base_get(st, a, &out->base, err);
 
-	rc = rc ? rc : websub_has_leader(st, fw_store_now_ms(st), &out->exists, err);
+	rc = rc ? rc : lead_exists(st, WEBSUB_RECORD_KIND, &out->exists, err);
 	out->differs = !rc && out->base.len && c->websub_url && !callback_base(c->websub_url, &base, err) &&
 		!fw_str_eq(fw_buf_str(&base), out->base);
 	fw_buf_finish(&base);

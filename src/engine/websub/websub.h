@@ -20,9 +20,6 @@ void fw_websub_visited(
 bool websub_counts_take(struct counts *out);
 void websub_counts_return(const struct counts *c); /* puts them back after a failure of the store */
 
-/* Is there a leader, by the record "leader"? */
-FW_MUST_CHECK int websub_has_leader(struct fw_store *st, int64_t now_ms, bool *exists, struct fw_err *err);
-
 struct websub_meter {
 	_Atomic uint64_t verdict[FW_WEBSUB_VERDICT_N], requests_n, refused_n, verified_n, denied_n, missed_n, unknown_n,
 		lookups_n;
