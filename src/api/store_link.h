@@ -55,6 +55,7 @@ struct store_link {
 	bool answers;              /* it answered a ping since the last failure */
 	unsigned refused_n;        /* in a row */
 	unsigned generation;       /* of store_links_renew(), at the last ping */
+	unsigned recovered_n;      /* others that were back when it failed last */
 	struct fw_err err;         /* the last one */
 };
 

@@ -18,6 +18,7 @@
 
 static _Atomic unsigned links_generation;
 static _Atomic size_t links_down_n;
+static _Atomic unsigned links_recovered_n; /* outages of links that are over */
 
 void store_links_renew(void)
 {
@@ -130,6 +131,7 @@ static void link_fail(struct store_link *l, int rc, const struct fw_err *err)
 	int64_t mono_ms = fw_mono_ms();
 
 	l->answers = false;
+	l->recovered_n = atomic_load(&links_recovered_n);
 	l->err = *err;
 	l->err.rc = rc;
 	if (closes) {
@@ -154,6 +156,8 @@ static void link_recover(struct store_link *l, bool closed)
 	if (l->down_since_ms) {
 		l->down_since_ms = 0;
 		atomic_fetch_sub(&links_down_n, 1);
+		if (!closed)
+			atomic_fetch_add(&links_recovered_n, 1);
 		link_log_up(l, closed, fw_mono_ms());
 	}
 	l->backoff_ms = l->at_ms = 0;
@@ -239,6 +243,8 @@ void store_link_idle(struct store_link *l)
 
 int64_t store_link_wait_ms(const struct store_link *l)
 {
+	if (l->recovered_n != atomic_load(&links_recovered_n)) /* the store is back, as another link found */
+		return 0;
 	return FW_MAX(l->at_ms - fw_mono_ms(), INT64_C(0));
 }
 

@@ -435,6 +435,29 @@ START_TEST(one_broken_link_makes_the_others_ping)
 }
 END_TEST
 
+START_TEST(the_first_link_that_is_back_ends_the_pause_of_the_others)
+{
+	struct store_link k;
+
+	link_init(&k, "others");
+	open_rc = FW_EIO;
+	for (int i = 0; i < 8; i++) { /* k is in its longest pause, l before a shorter one */
+		pass(STORE_LINK_BACKOFF_MAX_MS);
+		ck_assert_ptr_null(store_link_get(&k, &err));
+	}
+	ck_assert_ptr_null(store_link_get(&l, &err));
+	pass(STORE_LINK_BACKOFF_MIN_MS);
+	ck_assert_int_gt(store_link_wait_ms(&k), 0);
+	open_rc = 0;
+	opens();
+	ck_assert_int_eq(store_link_wait_ms(&k), 0);
+	open_rc = FW_EIO; /* only once: then it pauses as before */
+	ck_assert_ptr_null(store_link_get(&k, &err));
+	ck_assert_int_gt(store_link_wait_ms(&k), 0);
+	store_link_close(&k);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const all[] = {opens_once_and_keeps_it, a_broken_connection_is_opened_again_at_once,
@@ -445,7 +468,7 @@ int main(void)
 		an_outage_is_logged_once_and_again_every_ten_minutes, links_with_one_name_are_one_in_the_log,
 		a_link_that_is_closed_in_an_outage_says_nothing, a_stop_does_not_wait,
 		a_link_pings_when_its_last_ping_is_old, what_waiting_does_not_mend_is_tried_rarely, an_idle_link_pings,
-		one_broken_link_makes_the_others_ping};
+		one_broken_link_makes_the_others_ping, the_first_link_that_is_back_ends_the_pause_of_the_others};
 	TCase *tc = tcase_create("store link");
 	Suite *s = suite_create("unit engine store_link");
 
