@@ -184,7 +184,7 @@ def unattended(base, engine):
         equal([k for k in delivery(w, "quiet") if k.startswith("unattended")], [])
         (level, found, remedy), = order_checks(w)
         equal(level, "note")
-        holds(words in found and "feedwheel serve" in remedy, found)
+        holds(words in found and "start 'feedwheel run' or 'serve'" in remedy, remedy)
         with http_server(base, store=url) as d:
             wait_for("a process that delivers", lambda: "unattended_since" not in delivery(d.feedwheel, "sec"))
             equal(d.feedwheel.run("order", "list").stderr, "")
