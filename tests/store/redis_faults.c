@@ -1021,6 +1021,7 @@ START_TEST(cluster_orders)
 	struct store_lease *l;
 	struct store *st;
 	char first[60];
+	int other = 0;
 
 	server_up(NULL);
 	st = open_at(url, FW_STORE_CREATE);
@@ -1052,6 +1053,14 @@ START_TEST(cluster_orders)
 			&matched, &drv_err));
 		ck_assert_int_eq(matched, (i + 1) * FEEDS);
 	}
+	/* a commit without a part in cell 0 */
+	told("INCRBY {feedwheel/0}:orders 5");
+	while (id[other] % 16 == 0)
+		other++;
+	f[other].last_visit_ms = o[other].visit.at_ms = NOW + 9;
+	e[other] = entry(9 * FEEDS, 1, "title", "text");
+	DONE(store_commit(st, &(struct store_commit){.lease_id = l->id, .outcome = &o[other], .n = 1}, &drv_err));
+	ck_assert_int_eq(m.reloads, (int)FW_N(WHEN) + 1);
 	drv_leave(st, l);
 	drv_end(st);
 }
