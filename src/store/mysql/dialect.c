@@ -264,6 +264,17 @@ static void statement_put(
 	fw_buf_add(b, k->text + from, to - from);
 }
 
+/* The same as hexadecimal digits. */
+static void mysql_text_hex_put(struct fw_buf *b, struct fw_str s)
+{
+	struct fw_buf mended = FW_BUF_INIT(0);
+
+	mysql_text_put(&mended, s, false);
+	hex_put(b, fw_buf_str(&mended));
+	b->rc = mended.rc ? mended.rc : b->rc;
+	fw_buf_finish(&mended);
+}
+
 /* The rows as JSON: numbers, and bytes as hexadecimal digits. */
 static void rows_json_put(struct fw_buf *b, const struct sql_value *v, size_t n, size_t rows)
 {
@@ -278,7 +289,10 @@ static void rows_json_put(struct fw_buf *b, const struct sql_value *v, size_t n,
 				mysql_int_put(b, v->i);
 			} else {
 				fw_buf_addc(b, '"');
-				hex_put(b, v->s);
+				if (v->type == SQL_TYPE_TEXT && fw_utf8_valid(v->s.p, v->s.len) != v->s.len)
+					mysql_text_hex_put(b, v->s);
+				else
+					hex_put(b, v->s);
 				fw_buf_addc(b, '"');
 			}
 		}
