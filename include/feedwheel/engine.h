@@ -85,7 +85,7 @@ struct fw_config {
 	int64_t websub_lease_ms, websub_scan_ms, websub_pushes_max, websub_pushes_ms;
 	bool websub_plain_secret;
 	char *feeds_hub_url;
-	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, wal_sync_ms, machine_id;
+	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, wal_sync_ms;
 	char *wal_dir;
 	char *order_commands;
 	char *sandbox;

@@ -56,6 +56,7 @@ struct fw_ingest_stats {
 	uint64_t stored_n, dead_letter_n; /* rows committed; dead letters */
 	/* statements committed; statements that failed and are retried */
 	uint64_t flush_n, retry_n;
+	uint64_t clash_n; /* rows that got a new id, because another row had theirs */
 	/* sums: elapsed time, and CPU time of this process in it */
 	uint64_t flush_us, flush_cpu_us;
 	uint64_t bucket[FW_FLUSH_BUCKETS]; /* flushes by duration: <= fw_flush_bucket_us[i] */
@@ -64,7 +65,7 @@ struct fw_ingest_stats {
 	size_t producers;
 	/* age of the oldest row that is not committed, in ms; 0: none */
 	int64_t oldest_ms;
-	bool unavailable; /* the last request to the store failed */
+	bool unavailable; /* the last request to the store failed, or none has succeeded yet */
 	/* the rows that an earlier process left in wal_dir are stored */
 	bool replayed;
 };
@@ -73,8 +74,9 @@ extern const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS];
 
 /*
  * Allocates one ring for each producer, of ring_bytes in total, and starts the flusher thread,
- * which opens the store and retries until that works. c must outlive *out. Settings: ring_bytes,
- * flush_ms, flush_durable_ms, flush_rows, wal_dir, wal_sync_ms, machine_id, store.
+ * which opens the store, reserves ids for rows, and retries until that works. With wal_dir it waits
+ * up to 3 s for the first attempt. c must outlive *out. Settings: ring_bytes, flush_ms,
+ * flush_durable_ms, flush_rows, wal_dir, wal_sync_ms, store.
  * Errors: FW_ENOMEM; FW_EINVAL ring_bytes is too small for this many rings, or wal_dir cannot be
  * used; FW_EIO no thread or descriptor.
  */
@@ -99,7 +101,9 @@ FW_API void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out);
  * over all rows of the draft. fw_ingest_discard() drops them, and done is not called.
  *
  * Errors: FW_EAGAIN the ring is full, the draft is dropped; FW_EGONE (begin) the flusher is
- * stopped; FW_EIO (publish) the write to wal_dir failed, the draft is dropped; FW_EINVAL (put)
+ * stopped; FW_ESTALE (put) the store has not answered yet, or not for hours, so a row for wal_dir
+ * gets no id: the draft is dropped; FW_EIO (publish) the write to wal_dir failed, the draft is
+ * dropped; FW_EINVAL (put)
  * property is longer than FW_PROPERTY_MAX, or remote_ip has another length: the draft stays.
  */
 FW_API FW_MUST_CHECK int fw_ingest_begin(struct fw_producer *l, struct fw_commit_wait *wait);
@@ -108,6 +112,14 @@ FW_API FW_MUST_CHECK int fw_ingest_publish(struct fw_producer *l, struct fw_err 
 FW_API void fw_ingest_discard(struct fw_producer *l);
 
 /* ---- for the server and the command line: not exported ------------------- */
+
+struct fw_ids;
+/*
+ * Store events. Those whose id another event has get new ids from a new range of ids, and their
+ * number is added to *clash_n. Errors: those of fw_store_event_put(), but for FW_ECLASH.
+ */
+FW_MUST_CHECK int fw_event_ids_put(
+	struct fw_store *st, struct fw_ids *ids, struct fw_event *e, size_t n, uint64_t *clash_n, struct fw_err *err);
 
 /* Writes an event as the JSON of fw_dead_letter.row: the columns of table incoming. */
 void fw_event_row_write(const struct fw_event *e, struct fw_buf *out);

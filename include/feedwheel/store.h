@@ -283,6 +283,7 @@ struct fw_event {
 	int64_t section, item;   /* columns property_section, property_id */
 	struct fw_str remote_ip; /* as text; empty: unknown */
 	int64_t stamp_ms;        /* column stamp */
+	bool clashes;            /* set by fw_store_event_put(), with FW_ECLASH: another event has its id */
 };
 
 /* A dead letter: an event that the store refused, with the reason. */
@@ -291,6 +292,17 @@ struct fw_dead_letter {
 	struct fw_str row; /* JSON object with the members of table incoming */
 	struct fw_str reason;
 	int64_t at_ms;
+	bool clashes; /* as in struct fw_event */
+};
+
+/*
+ * A range of ids of events that only one caller ever gets. An id is a serial number in its upper 53
+ * bits, and the number of the range in its lower 10 (base/ids.h).
+ */
+struct fw_id_range {
+	int64_t number;      /* out */
+	int64_t first, last; /* serial numbers. in: first is the lowest that is wanted; out */
+	int64_t clash_n;     /* in: events that had the id of another one since the last call; they are counted */
 };
 
 /*
@@ -623,6 +635,7 @@ struct fw_store_stats {
 	int64_t size_bytes;  /* -1: unknown */
 	int64_t schema;
 	int64_t last_feed_id, last_entry_id, last_visit_id; /* highest id in use; 0: none */
+	int64_t clash_n; /* events that came with the id of another one, and were stored with a new one */
 };
 
 /*
@@ -903,17 +916,26 @@ FW_API FW_MUST_CHECK int fw_store_match_summary(
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /*
- * Store events; an id that exists is skipped. FW_EINVAL: the store can never accept one of them as
- * it is; then none was stored.
+ * Store events; one that is stored already is skipped. Errors, and then none was stored: FW_EINVAL
+ * the store can never accept one of them as it is; FW_ECLASH other events have the ids of those
+ * that `clashes` marks: give them new ids.
  */
-FW_API FW_MUST_CHECK int fw_store_event_put(
-	struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_event_put(struct fw_store *st, struct fw_event *event, size_t n, struct fw_err *err);
+/*
+ * Reserve a range of ids for events. It starts at the store's time, or later: above what is
+ * reserved under its number, and so that no event or dead letter has an id in it. FW_ELIMIT: there
+ * is none.
+ */
+FW_API FW_MUST_CHECK int fw_store_event_ids(struct fw_store *st, struct fw_id_range *range, struct fw_err *err);
 /* Events with id > after_id, by id; limit 0: all. */
 FW_API FW_MUST_CHECK int fw_store_event_list(
 	struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
-/* Store a dead letter, in place of one with the same id. */
+/*
+ * Store a dead letter, or a new reason and time of one that has the same id and row. FW_ECLASH: one
+ * with another row has its id.
+ */
 FW_API FW_MUST_CHECK int fw_store_dead_letter_put(
-	struct fw_store *st, const struct fw_dead_letter *event, struct fw_err *err);
+	struct fw_store *st, struct fw_dead_letter *event, struct fw_err *err);
 /* Dead letters with id > after_id, by id; limit 0: all. */
 FW_API FW_MUST_CHECK int fw_store_dead_letter_list(
 	struct fw_store *st, int64_t after_id, size_t limit, fw_dead_letter_cb *cb, void *ctx, struct fw_err *err);

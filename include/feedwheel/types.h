@@ -46,6 +46,7 @@ enum fw_code {
 	FW_EVERSION = -12,  /* the store is newer than this program: upgrade the program */
 	FW_ESTALE = -13,    /* the lease is gone: nothing was written */
 	FW_EUNUSABLE = -14, /* the store is damaged, or not ours to use: a person must mend it */
+	FW_ECLASH = -15,    /* an id belongs to another row: nothing was written */
 };
 
 /* An error with its text for people. Usually on the caller's stack; functions accept NULL. */

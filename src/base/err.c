@@ -68,6 +68,8 @@ const char *fw_err_name(int rc)
 		return "stale";
 	case FW_EUNUSABLE:
 		return "unusable";
+	case FW_ECLASH:
+		return "clash";
 	default:
 		return "unknown";
 	}

@@ -204,6 +204,8 @@ struct events_retry {
 	struct fw_event event[RETRY_ROWS];
 	size_t n;
 	int64_t last_id, stored_n, refused_n;
+	struct fw_ids ids; /* for events whose id another one has */
+	uint64_t clash_n;
 };
 
 /* Collect a dead letter. A row that cannot be parsed is counted as refused and stays. */
@@ -243,7 +245,7 @@ static int retry_refused(
  */
 static int retry_put(struct events_retry *r, struct fw_store *st, size_t from, size_t n, struct fw_err *err)
 {
-	int rc = fw_store_event_put(st, &r->event[from], n, err);
+	int rc = fw_event_ids_put(st, &r->ids, &r->event[from], n, &r->clash_n, err);
 
 	if (!rc) {
 		rc = fw_store_dead_letter_remove(st, &r->dead[from], n, err);
@@ -270,6 +272,7 @@ static int events_retry(struct cli *c)
 	if (!r)
 		return cli_fail(c, CLI_SOME, "out of memory");
 	fw_arena_init(&r->arena, 0);
+	fw_ids_init(&r->ids);
 	do {
 		from_id = r->last_id;
 		r->n = 0;

@@ -141,12 +141,24 @@ static int setting_refuse(const struct fw_setting *s, struct fw_str value, const
 	return rc;
 }
 
+/* Settings of older versions, and what to do instead. */
+static const struct {
+	const char *name, *instead;
+} SETTINGS_GONE[] = {
+	{"machine_id", "the store now gives each server ids that no other has: remove it"},
+};
+
 static int setting_unknown(const char *name, const char *where, struct fw_err *err)
 {
 	struct fw_suggest suggest = {.word = fw_str(name)};
 	size_t n;
 	const struct fw_setting *s = fw_config_settings(&n);
 
+	for (size_t i = 0; i < FW_N(SETTINGS_GONE); i++) {
+		if (fw_edit_distance(fw_str(name), fw_str(SETTINGS_GONE[i].name)) == 0)
+			return fw_err_set(err, FW_EINVAL, "%s: there is no %s any more: %s", where,
+				SETTINGS_GONE[i].name, SETTINGS_GONE[i].instead);
+	}
 	for (size_t i = 0; i < n; i++)
 		fw_suggest_offer(&suggest, s[i].name);
 	if (suggest.best)

@@ -310,9 +310,6 @@ static const struct fw_setting SETTINGS[] = {
 		"Maximum time until accepted pushes are on the disk, safe from a power failure; 0: "
 		"before the response.",
 		AT(wal_sync_ms), SERVE},
-	{"machine_id", FW_TYPE_INT, "0", 0, 1023, NULL,
-		"Part of the ids of pushed rows: must differ between processes that push into one store.",
-		AT(machine_id), SERVE},
 	{"order_commands", FW_TYPE_STRING, "local", 0, 0, "none local http",
 		"Orders that run programs or write files (command:, file:): none, there are none; local, 'feedwheel "
 		"order' adds and changes them; http, tokens with the scope admin do too.",

@@ -137,6 +137,8 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "push_rows_total", "counter", "Pushed rows that were accepted.", (double)s.put_n);
 	metric(&b, "push_stored_rows_total", "counter", "Pushed rows that were committed to the store.",
 		(double)s.stored_n);
+	metric(&b, "push_clashes_total", "counter",
+		"Pushed rows that had the id of another row, and were stored with a new one.", (double)s.clash_n);
 	metric(&b, "push_dead_letters_total", "counter",
 		"Pushed rows that the store refused; they are kept as dead letters.", (double)s.dead_letter_n);
 	metric(&b, "push_ring_full_total", "counter",

@@ -10,9 +10,13 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-/* The ring is full (FW_EAGAIN), or the server is stopping (FW_EGONE). */
-static enum MHD_Result push_refuse_full(struct request *r, int rc)
+/* The ring is full (FW_EAGAIN), there is no id (FW_ESTALE), the server is stopping (FW_EGONE). */
+static enum MHD_Result push_refuse(struct request *r, int rc)
 {
+	if (rc == FW_ESTALE)
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
+			"the store has not answered yet, or not for hours: the write-ahead log needs rows with ids, and"
+			" the store gives them (ack=durable waits for it)");
 	if (rc == FW_EGONE)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the server is stopping");
 	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
@@ -74,8 +78,8 @@ static enum MHD_Result push_put_all(struct request *r)
 	r->rows = 0;
 	if (!rc)
 		rc = events_read(&r->thread->h->rules, fw_buf_str(&r->body), &e, &to, &r->rows, &wrong);
-	if (rc == FW_EAGAIN || rc == FW_EGONE)
-		return push_refuse_full(r, rc);
+	if (rc == FW_EAGAIN || rc == FW_EGONE || rc == FW_ESTALE)
+		return push_refuse(r, rc);
 	if (!rc && r->rows)
 		return MHD_YES;
 	fw_ingest_discard(r->thread->in);

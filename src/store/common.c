@@ -124,6 +124,19 @@ bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r)
 	return !a->failed;
 }
 
+int store_event_clash(const char *name, size_t n, struct fw_err *err)
+{
+	return fw_err_set(
+		err, FW_ECLASH, "%s: %zu rows have ids that belong to other rows: give them new ids", name, n);
+}
+
+int store_event_ids_over(const char *name, struct fw_err *err)
+{
+	return fw_err_set(err, FW_ELIMIT,
+		"%s: events have ids up to the year 2093, so none is left above them (delete those of the future)",
+		name);
+}
+
 int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err)
 {
 	return fw_err_set(err, FW_ENOTFOUND, "%s: no such record of kind %.*s", name, FW_STR_ARG(kind));

@@ -364,11 +364,22 @@ typedef int store_visit_list_fn(
 	struct store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err);
 
 /*
- * Store events; an id that exists is skipped. FW_EINVAL: the store can never accept one of them as
- * it is; then none was stored. dead: dead letters to store, each replacing one with the same id.
+ * Store events and dead letters. An event that is stored already is skipped; a dead letter that is
+ * gets the new reason and time. FW_EINVAL: the store can never accept one of them as it is.
+ * FW_ECLASH: some have the id of another row, that is, another event; `clashes` is set in these, at
+ * least in one.
  */
-typedef int store_event_put_fn(struct store *st, const struct fw_event *event, size_t n,
-	const struct fw_dead_letter *dead, size_t dead_n, struct fw_err *err);
+typedef int store_event_put_fn(struct store *st, struct fw_event *event, size_t n, struct fw_dead_letter *dead,
+	size_t dead_n, struct fw_err *err);
+/*
+ * Reserve a range of ids for events. The store keeps, for each of the FW_IDS_NUMBERS numbers, the
+ * highest serial number that it has reserved. The range has the number with the lowest of these; of
+ * equal ones the highest, because older programs give ids of number 0 and reserve none. It has
+ * FW_IDS_RANGE serial numbers and starts above that, at the store's time, not below r->first, and
+ * so that no stored event or dead letter has an id in it. So no two ranges have an id in common,
+ * whatever the clocks say. clash_n is added to the store's count.
+ */
+typedef int store_event_ids_fn(struct store *st, struct fw_id_range *r, struct fw_err *err);
 typedef int store_event_list_fn(struct store *st, const struct store_event_query *q, struct fw_err *err);
 /* Remove dead letters by id; an id that does not exist is skipped. */
 typedef int store_event_remove_fn(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err);
@@ -426,6 +437,7 @@ struct store_driver {
 	store_key_list_fn *key_list;
 	store_visit_list_fn *visit_list;
 	store_event_put_fn *event_put;
+	store_event_ids_fn *event_ids;
 	store_event_list_fn *event_list;
 	store_event_remove_fn *event_remove;
 	store_match_put_fn *match_put;
@@ -470,6 +482,10 @@ int fw_store_server_check(const char *store, const char *version, struct fw_err 
 void fw_store_lower(struct fw_buf *out, struct fw_str text);
 /* Does text contain low (in lower case), ignoring ASCII case? For fw_feed_query.match. */
 bool fw_store_contains(struct fw_str text, struct fw_str low);
+/* Report that n events or dead letters have ids of other rows; returns FW_ECLASH. */
+int store_event_clash(const char *name, size_t n, struct fw_err *err);
+/* Report that the ids are used up; returns FW_ELIMIT. */
+int store_event_ids_over(const char *name, struct fw_err *err);
 /* Report a record that does not exist; returns FW_ENOTFOUND. */
 int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err);
 

@@ -307,12 +307,18 @@ int fw_store_heartbeat_list(struct fw_store *st, int64_t since_ms, fw_heartbeat_
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-int fw_store_event_put(struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err)
+int fw_store_event_ids(struct fw_store *st, struct fw_id_range *range, struct fw_err *err)
+{
+	assert(range->first >= 0 && range->clash_n >= 0);
+	return STORE_CALL(st, event_ids, range, STORE_ERR(err));
+}
+
+int fw_store_event_put(struct fw_store *st, struct fw_event *event, size_t n, struct fw_err *err)
 {
 	return n ? STORE_CALL(st, event_put, event, n, NULL, 0, STORE_ERR(err)) : 0;
 }
 
-int fw_store_dead_letter_put(struct fw_store *st, const struct fw_dead_letter *event, struct fw_err *err)
+int fw_store_dead_letter_put(struct fw_store *st, struct fw_dead_letter *event, struct fw_err *err)
 {
 	return STORE_CALL(st, event_put, NULL, 0, event, 1, STORE_ERR(err));
 }

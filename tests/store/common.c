@@ -424,7 +424,7 @@ void check_clean(struct fw_store *st)
 
 int64_t schema_of(const char *driver)
 {
-	return strcmp(driver, "redis") == 0 ? 2 : 3;
+	return strcmp(driver, "redis") == 0 ? 2 : 4;
 }
 
 static int no_change(void *ctx, const struct fw_change *c)
@@ -450,9 +450,10 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	bare("DROP TABLE changes");
 	bare("DROP TABLE revisions");
 	bare("DROP TABLE matches");
+	bare("DROP TABLE event_ids");
 	for (size_t i = 0; i < FW_N(account_tables); i++)
 		bare(account_tables[i]);
-	bare("DELETE FROM meta WHERE name IN ('account_id', 'icon_id')");
+	bare("DELETE FROM meta WHERE name IN ('account_id', 'icon_id', 'event_clashes')");
 	bare("DELETE FROM meta WHERE name = 'changes_pruned_id'");
 	bare("UPDATE meta SET value = 1 WHERE name = 'schema'");
 	st = store_open(url, FW_STORE_READ);
@@ -463,7 +464,7 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	check_clean(st);
 	fw_store_close(st);
 	st = store_open(url, 0);
-	ck_assert_int_eq(stats(st).schema, 3);
+	ck_assert_int_eq(stats(st).schema, 4);
 	put_entries(st, feed_id, 3, 5);
 	OK(fw_store_change_list(st, &q, no_change, NULL, &err));
 	ck_assert_int_eq(q.next_id, 5);
@@ -471,7 +472,8 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	fw_store_close(st);
 	for (size_t i = 0; i < FW_N(account_tables); i++) /* schema 2 had the log, but no accounts */
 		bare(account_tables[i]);
-	bare("DELETE FROM meta WHERE name IN ('account_id', 'icon_id')");
+	bare("DROP TABLE event_ids");
+	bare("DELETE FROM meta WHERE name IN ('account_id', 'icon_id', 'event_clashes')");
 	bare("UPDATE meta SET value = 2 WHERE name = 'schema'");
 	st = store_open(url, FW_STORE_READ);
 	ck_assert_int_eq(stats(st).schema, 2);
@@ -479,9 +481,21 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	check_clean(st);
 	fw_store_close(st);
 	st = store_open(url, 0);
-	ck_assert_int_eq(stats(st).schema, 3);
+	ck_assert_int_eq(stats(st).schema, 4);
 	put_entries(st, feed_id, 5, 7);
 	ck_assert_int_eq(entry_count(st, feed_id), 7);
 	check_clean(st);
+	fw_store_close(st);
+	bare("DROP TABLE event_ids"); /* schema 3 had accounts, but no ranges of ids */
+	bare("DELETE FROM meta WHERE name = 'event_clashes'");
+	bare("UPDATE meta SET value = 3 WHERE name = 'schema'");
+	st = store_open(url, FW_STORE_READ);
+	ck_assert_int_eq(stats(st).schema, 3);
+	ck_assert_int_eq(stats(st).clash_n, 0);
+	fw_store_close(st);
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st).schema, 4);
+	OK(fw_store_event_ids(st, &(struct fw_id_range){.first = 1, .clash_n = 2}, &err));
+	ck_assert_int_eq(stats(st).clash_n, 2);
 	fw_store_close(st);
 }

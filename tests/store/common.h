@@ -17,6 +17,7 @@
  *   small.c         visits, events, records, figures: long lists and failures
  *   front.c         the front (src/store/store.c): arguments, control messages, heartbeats, URLs
  *   events.c        events through the front
+ *   event_ids.c     ids of events: ranges, and rows whose id another row has
  *   records.c       records through the front
  *   accounts.c      accounts and what they have read, against a model
  *   copy.c          the engine's copy from one store into another

@@ -183,12 +183,14 @@ static bool extra_equal(enum copy_kind kind, const union thing *a, const union t
 static int extra_put_once(struct sides *s, const union thing *a, const union thing *b)
 {
 	struct copy *c = s->c;
+	struct fw_dead_letter dead;
 
 	switch (s->kind) {
 	case COPY_EVENTS:
 		return fw_store_event_put(c->to, s->batch, s->batch_n, c->err);
 	case COPY_DEAD_LETTERS:
-		return fw_store_dead_letter_put(c->to, &a->dead, c->err);
+		dead = a->dead;
+		return fw_store_dead_letter_put(c->to, &dead, c->err);
 	default:
 		return a ? fw_store_record_put(c->to, &a->record, false, NULL, c->err) :
 			   fw_store_record_remove(c->to, b->record.kind, b->record.key, FW_STR_NONE, c->err);

@@ -389,6 +389,14 @@ static int doctor_due_times(struct doctor_run *d, struct fw_store *st, struct fw
 	return rc == FW_EUNSUP ? 0 : rc;
 }
 
+static void doctor_clashes(struct doctor_run *d, int64_t n)
+{
+	if (n)
+		doctor_report(d, "event ids", FW_DOCTOR_NOTE,
+			"nothing is lost; end servers of older versions, which make ids from their clocks",
+			"%lld pushed events had the ids of others, and were stored with new ones", (long long)n);
+}
+
 typedef int doctor_check(struct doctor_run *d, struct fw_store *st, struct fw_err *err);
 
 static void doctor_store(struct doctor_run *d)
@@ -411,6 +419,7 @@ static void doctor_store(struct doctor_run *d)
 	if (!rc) {
 		doctor_report(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries",
 			fw_store_name(st), (long long)s.schema, (long long)s.feed_n, (long long)s.entry_n);
+		doctor_clashes(d, s.clash_n);
 		for (size_t i = 0; i < FW_N(CHECK) && !rc; i++)
 			rc = CHECK[i](d, st, &err);
 		rc = rc ? rc : fw_store_check(st, doctor_store_finding, d, &err);

@@ -14,6 +14,11 @@
  * A batch holds at most twice flush_rows: a commit has a fixed cost, so under load larger batches
  * are cheaper. Ring space is released only after its rows are committed or are dead letters.
  *
+ * A row gets its id when it is accepted, from the range that the flusher has reserved (base/ids.h).
+ * Without one, that is before the store has answered for the first time, or after a very long
+ * outage, the row has id 0 and gets its id when it is stored. Only a row of the write-ahead log
+ * needs its id at once, so that a replay stores it once: then the log takes none.
+ *
  * Wake-ups are rare while the flusher sleeps: for the first row after a pause, for a waiting
  * caller, and when a ring holds its share of a batch. No wake-up is lost: a producer publishes,
  * clears busy, then reads asleep; the flusher sets asleep, reads every busy, then looks for rows
@@ -24,6 +29,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,16 +39,17 @@
 #include "base/byte_ring.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/ids.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "api/store_link.h"
+#include "engine/push/event_ids.h"
 #include "engine/push/wal.h"
 #include "engine/push/wal_reader.h"
 #include "feedwheel/ingest.h"
 #include "base/banned.h"
 
 #define IP_TEXT_MAX INET6_ADDRSTRLEN
+#define START_WAIT_MS (3 * FW_SECOND_MS)
 
 enum { AWAKE, IDLE /* any row wakes it */, COLLECTING /* a waiting caller or many rows wake it */ };
 enum { RECORD_ROW, RECORD_WAIT };
@@ -52,7 +59,7 @@ struct ring_row {
 	uint8_t kind, ip_len;
 	uint16_t property_len;
 	uint32_t rows; /* RECORD_WAIT: number of rows after it that belong to it */
-	int64_t id;    /* RECORD_WAIT: 0 */
+	int64_t id;    /* 0: the flusher gives it one; of RECORD_WAIT always 0 */
 	int64_t section, item, stamp_ms;
 	struct fw_commit_wait *wait; /* RECORD_WAIT */
 	unsigned char ip[16];
@@ -93,7 +100,9 @@ struct fw_ingest {
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t stored_n, dead_letter_n, flush_n, retry_n, flush_us,
 		flush_cpu_us, bucket[FW_FLUSH_BUCKETS];
 	_Atomic int64_t oldest_ms; /* Unix time; 0: no row waits */
+	_Atomic uint64_t clash_n;
 	_Atomic bool unavailable, replayed;
+	sem_t tried; /* posted after the first attempt to reserve ids */
 	/* private to the flusher */
 	struct store_link link;
 	struct fw_store *st; /* the link's, while a batch is stored */
@@ -113,6 +122,7 @@ struct fw_ingest {
 	int64_t *head_id; /* id of each ring's next record; INT64_MAX: none */
 	/* monotonic: start of the batch; when the first waiting caller was seen */
 	int64_t since_ms, waiting_since_ms;
+	int64_t reserve_at_ms; /* monotonic: the next range of ids */
 	size_t producer_n;
 	struct fw_producer producer[];
 };
@@ -152,6 +162,12 @@ static int draft_refuse_full(struct fw_producer *l)
 	return FW_EAGAIN;
 }
 
+static int draft_refuse_unnumbered(struct fw_producer *l)
+{
+	fw_ingest_discard(l);
+	return FW_ESTALE;
+}
+
 int fw_ingest_begin(struct fw_producer *l, struct fw_commit_wait *wait)
 {
 	struct ring_row *w;
@@ -180,6 +196,7 @@ int fw_ingest_begin(struct fw_producer *l, struct fw_commit_wait *wait)
 
 int fw_ingest_put(struct fw_producer *l, const struct fw_event *e)
 {
+	bool logged = l->in->wal && !l->draft_wait;
 	struct ring_row *r;
 
 	if (e->property.len > FW_PROPERTY_MAX || (e->remote_ip.len && e->remote_ip.len != 4 && e->remote_ip.len != 16))
@@ -198,7 +215,9 @@ int fw_ingest_put(struct fw_producer *l, const struct fw_event *e)
 		memcpy(r->ip, e->remote_ip.p, e->remote_ip.len);
 	if (e->property.len)
 		memcpy(r->property, e->property.p, e->property.len);
-	if (l->in->wal && !l->draft_wait)
+	if (logged && !r->id)
+		return draft_refuse_unnumbered(l);
+	if (logged)
 		fw_wal_add(l->in->wal, producer_index(l), r, sizeof(*r) + e->property.len);
 	l->draft_n++;
 	return 0;
@@ -458,6 +477,48 @@ static void flusher_failed(struct fw_ingest *in)
 	atomic_fetch_add(&in->retry_n, 1);
 }
 
+/* After work with the store. What was not foreseen may pass too. */
+static void flusher_used(struct fw_ingest *in, int rc, const struct fw_err *err)
+{
+	if (store_link_after(&in->link, rc && !fw_err_is_of_store(rc) ? FW_EAGAIN : rc, err) || rc)
+		flusher_failed(in);
+	else
+		atomic_store(&in->unavailable, false);
+}
+
+static bool flusher_ids_are_due(const struct fw_ingest *in, int64_t mono_ms)
+{
+	return mono_ms >= in->reserve_at_ms || fw_ids_left(&in->ids) < FW_IDS_SPARE;
+}
+
+/* Reserves a range of ids for the rows that are accepted from now on. */
+static void flusher_ids_reserve(struct fw_ingest *in)
+{
+	struct fw_err err = {0};
+	int rc;
+
+	in->st = store_link_get(&in->link, &err);
+	rc = in->st ? event_ids_reserve(in->st, &in->ids, 0, &err) : err.rc;
+	if (in->st)
+		flusher_used(in, rc, &err);
+	else
+		flusher_failed(in);
+	in->reserve_at_ms = rc ? in->reserve_at_ms : fw_mono_ms() + FW_IDS_RENEW_MS;
+	sem_post(&in->tried);
+}
+
+/* Gives an id to each row of the batch that has none. False: the range is used up. */
+static bool batch_number(struct fw_ingest *in)
+{
+	for (size_t i = in->done; i < in->n; i++) {
+		if (!in->event[i].id)
+			in->event[i].id = fw_ids_take(&in->ids, 1, fw_config_now_ms(in->config));
+		if (!in->event[i].id)
+			return false;
+	}
+	return true;
+}
+
 /* Stores a row that the store refuses as a dead letter, with the reason. */
 static int dead_letter_put(struct fw_ingest *in, size_t i, const struct fw_err *why, struct fw_err *err)
 {
@@ -465,11 +526,14 @@ static int dead_letter_put(struct fw_ingest *in, size_t i, const struct fw_err *
 	struct fw_buf json = FW_BUF_INIT(0);
 	struct fw_dead_letter dead = {
 		.id = in->event[i].id, .reason = fw_str(why->text), .at_ms = fw_config_now_ms(in->config)};
+	uint64_t clash_n = 0;
 	int rc;
 
 	fw_event_row_write(&in->event[i], &json);
 	dead.row = fw_buf_str(&json);
-	rc = json.rc ? fw_err_set(err, json.rc, "out of memory") : fw_store_dead_letter_put(in->st, &dead, err);
+	rc = json.rc ? fw_err_set(err, json.rc, "out of memory") :
+		       event_ids_put_dead(in->st, &in->ids, &dead, &clash_n, err);
+	atomic_fetch_add(&in->clash_n, clash_n);
 	if (!rc)
 		fw_warn("a row was refused and is a dead letter now: %s", why->text);
 	else if (!fw_err_is_of_store(rc)) /* the log is the only copy left */
@@ -505,10 +569,12 @@ static void flush_count(struct fw_ingest *in, size_t n, int64_t us)
 static int batch_store_rows(struct fw_ingest *in, size_t n, struct fw_err *err)
 {
 	int64_t start_us = fw_mono_us(), cpu_us = fw_thread_cpu_us();
-	int rc = fw_store_event_put(in->st, &in->event[in->done], n, err);
+	uint64_t clash_n = 0;
+	int rc = fw_event_ids_put(in->st, &in->ids, &in->event[in->done], n, &clash_n, err);
 	struct fw_err why;
 
 	assert(n && in->done + n <= in->n);
+	atomic_fetch_add(&in->clash_n, clash_n);
 	atomic_fetch_add(&in->flush_cpu_us, (uint64_t)(fw_thread_cpu_us() - cpu_us));
 
 	if (!rc) {
@@ -538,13 +604,12 @@ static void batch_flush(struct fw_ingest *in)
 		flusher_failed(in);
 		return;
 	}
+	if (!batch_number(in))
+		return; /* flusher_ids_are_due() */
 	rc = batch_store_rows(in, in->n - in->done, &err);
 	if (!rc)
 		batch_finish(in);
-	if (store_link_after(&in->link, rc, &err) || rc)
-		flusher_failed(in);
-	else
-		atomic_store(&in->unavailable, false);
+	flusher_used(in, rc, &err);
 }
 
 /* ---- the thread ---------------------------------------------------------- */
@@ -554,18 +619,17 @@ static void flusher_sleep(struct fw_ingest *in, int64_t ms)
 	struct pollfd p = {.fd = in->wake_fd, .events = POLLIN};
 	uint64_t drop;
 
-	if (poll(&p, 1, ms < 0 ? -1 : (int)FW_MIN(ms, FW_HOUR_MS)) > 0 && read(in->wake_fd, &drop, sizeof(drop)) < 0)
+	if (poll(&p, 1, (int)FW_MIN(ms, FW_HOUR_MS)) > 0 && read(in->wake_fd, &drop, sizeof(drop)) < 0)
 		fw_debug("wake-up: %s", strerror(errno));
 }
 
-/* Time until the batch is due, in ms; -1: no batch. */
-static int64_t batch_due_in_ms(const struct fw_ingest *in, int64_t mono_ms)
+/* Time until the batch, or the next range of ids, is due, in ms. */
+static int64_t flusher_due_in_ms(const struct fw_ingest *in, int64_t mono_ms)
 {
-	int64_t until;
+	int64_t until = in->reserve_at_ms;
 
-	if (!in->n)
-		return -1;
-	until = in->since_ms + in->config->flush_ms;
+	if (in->n)
+		until = FW_MIN(until, in->since_ms + in->config->flush_ms);
 	if (in->waiting)
 		until = FW_MIN(until, in->waiting_since_ms + in->config->flush_durable_ms);
 	return FW_MAX(until - mono_ms, 0);
@@ -584,16 +648,16 @@ static bool producers_are_idle(const struct fw_ingest *in)
 	return !busy;
 }
 
-/* Until the batch is due, or the idle link wants to ping; -1: neither. */
+/* Until something is due, or the idle link wants to ping. */
 static int64_t flusher_wait_ms(struct fw_ingest *in)
 {
-	int64_t due_ms = batch_due_in_ms(in, fw_mono_ms()), idle_ms;
+	int64_t due_ms = flusher_due_in_ms(in, fw_mono_ms()), idle_ms;
 
-	if (due_ms >= 0)
+	if (in->n)
 		return due_ms;
 	store_link_idle(&in->link);
 	idle_ms = store_link_idle_ms(&in->link);
-	return idle_ms < 0 ? -1 : FW_MAX(idle_ms, INT64_C(1));
+	return idle_ms < 0 ? due_ms : FW_MIN(due_ms, FW_MAX(idle_ms, INT64_C(1)));
 }
 
 static void flusher_sleep_until_due(struct fw_ingest *in)
@@ -611,6 +675,8 @@ static void flusher_sleep_until_due(struct fw_ingest *in)
 /* The store did not recover in time: answers the callers, and counts the rows that are lost. */
 static void batch_abandon(struct fw_ingest *in)
 {
+	if (!in->n)
+		batch_collect(in, fw_mono_ms());
 	while (in->n || !producers_are_idle(in)) {
 		for (size_t i = in->done; i < in->n && !in->replaying; i++)
 			/* the others are in the write-ahead log */
@@ -654,6 +720,8 @@ static void *flusher_main(void *arg)
 			break;
 		if (store_link_wait_ms(&in->link))
 			flusher_sleep(in, store_link_wait_ms(&in->link));
+		else if (flusher_ids_are_due(in, mono_ms))
+			flusher_ids_reserve(in);
 		else if (batch_is_due(in, mono_ms))
 			batch_flush(in);
 		else if (closing)
@@ -680,6 +748,7 @@ void fw_ingest_destroy(struct fw_ingest *in)
 	free(in->event);
 	free(in->row);
 	free(in->head_id);
+	sem_destroy(&in->tried);
 	free(in);
 }
 
@@ -702,6 +771,15 @@ static int producers_init(struct fw_ingest *in, struct fw_err *err)
 	return 0;
 }
 
+/* What is pushed right after the start finds ids for the write-ahead log, if the store answers. */
+static void ingest_wait_for_ids(struct fw_ingest *in)
+{
+	struct timespec until = fw_timespec(fw_mono_ms() + START_WAIT_MS);
+
+	while (sem_clockwait(&in->tried, CLOCK_MONOTONIC, &until) && errno == EINTR)
+		;
+}
+
 int fw_ingest_open(const struct fw_config *c, size_t producers, struct fw_ingest **out, struct fw_err *err)
 {
 	struct fw_ingest *in;
@@ -719,7 +797,9 @@ int fw_ingest_open(const struct fw_config *c, size_t producers, struct fw_ingest
 	in->due_n = (size_t)c->flush_rows;
 	in->cap = in->due_n > 1 ? 2 * in->due_n : 1;
 	in->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	fw_ids_init(&in->ids, c->machine_id);
+	fw_ids_init(&in->ids);
+	(void)sem_init(&in->tried, 0, 0);
+	atomic_store(&in->unavailable, true); /* until it has given ids */
 	in->event = calloc(in->cap, sizeof(*in->event));
 	in->row = calloc(in->cap, sizeof(*in->row));
 	in->head_id = calloc(producers, sizeof(*in->head_id));
@@ -738,6 +818,8 @@ int fw_ingest_open(const struct fw_config *c, size_t producers, struct fw_ingest
 		fw_ingest_destroy(in);
 	else
 		*out = in;
+	if (!rc && in->wal)
+		ingest_wait_for_ids(in);
 	return rc;
 }
 
@@ -763,6 +845,7 @@ void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out)
 		.dead_letter_n = atomic_load(&in->dead_letter_n),
 		.flush_n = atomic_load(&in->flush_n),
 		.retry_n = atomic_load(&in->retry_n),
+		.clash_n = atomic_load(&in->clash_n),
 		.flush_us = atomic_load(&in->flush_us),
 		.flush_cpu_us = atomic_load(&in->flush_cpu_us),
 		.producers = in->producer_n,

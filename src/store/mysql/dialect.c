@@ -768,6 +768,7 @@ static const struct sql_fragment MYSQL_FRAGMENT[] = {
 	{"iso",
 		TEXT("concat(left(date_format(date_add('1970-01-01', INTERVAL ($1) * 1000 MICROSECOND), "
 		     "'%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z')")},
+	{"raw", "CAST($1 AS BINARY)"},
 	{"words", TEXT("$1")},
 	{"ms", "($1) DIV 1000"},
 	{"indexed",

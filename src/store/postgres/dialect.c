@@ -694,6 +694,7 @@ static const struct sql_fragment POSTGRES_FRAGMENT[] = {
 	{"found", "e.id = ANY (ARRAY(SELECT f.id FROM entries_fts f WHERE f.words @@ ?1::tsquery))"},
 	{"among", "$1 = ANY (ARRAY(SELECT j.x::int8 FROM json_array_elements_text($2::json) AS j (x)))"},
 	{"iso", "to_char(to_timestamp(($1) / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"},
+	{"raw", "$1"},
 	{"words", "$1"},
 	{"ms", "($1) / 1000"},
 	{"indexed", "(SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema() AND indexname = '$1')"},

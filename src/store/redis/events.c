@@ -21,8 +21,32 @@ static void event_id_add(struct rs *r, int64_t id)
 	rs_word_end(r);
 }
 
-int rs_event_put(struct store *st, const struct fw_event *event, size_t n, const struct fw_dead_letter *dead,
-	size_t dead_n, struct fw_err *err)
+/* The reply: which of the events, then of the dead letters, have the id of another one. */
+static int event_clashes_read(
+	struct rs *r, struct fw_event *event, size_t n, struct fw_dead_letter *dead, size_t dead_n, struct fw_err *err)
+{
+	const struct rs_reply *got = r->reply[0];
+
+	if (!got->n)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		event[i].clashes = false;
+	for (size_t i = 0; i < dead_n; i++)
+		dead[i].clashes = false;
+	for (size_t i = 0; i < got->n; i++) {
+		size_t nth = (size_t)rs_int(got->elem[i]);
+
+		assert(nth < n + dead_n);
+		if (nth < n)
+			event[nth].clashes = true;
+		else
+			dead[nth - n].clashes = true;
+	}
+	return store_event_clash(r->target.name, got->n, err);
+}
+
+int rs_event_put(struct store *st, struct fw_event *event, size_t n, struct fw_dead_letter *dead, size_t dead_n,
+	struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	int rc = rs_slot_start(r, true, err);
@@ -56,7 +80,32 @@ int rs_event_put(struct store *st, const struct fw_event *event, size_t n, const
 		fw_buf_addstr(b, d->reason);
 		rs_word_end(r);
 	}
-	return rs_run(r, "storing events", err);
+	rc = rs_run(r, "storing events", err);
+	return rc ? rc : event_clashes_read(r, event, n, dead, dead_n, err);
+}
+
+int rs_event_ids(struct store *st, struct fw_id_range *range, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int rc = rs_slot_start(r, true, err);
+	int64_t first;
+
+	if (rc)
+		return rc;
+	rs_call(r, RS_META, RS_WRITE, "event_ids");
+	rs_addi(r, range->first);
+	rs_addi(r, FW_IDS_EPOCH_MS);
+	rs_addi(r, FW_IDS_RANGE);
+	rs_addi(r, range->clash_n);
+	rc = rs_run(r, "reserving ids", err);
+	if (rc)
+		return rc;
+	first = rs_int(r->reply[0]->elem[1]);
+	if (first > FW_IDS_SERIAL_MAX - FW_IDS_RANGE)
+		return store_event_ids_over(r->target.name, err);
+	*range = (struct fw_id_range){
+		.number = rs_int(r->reply[0]->elem[0]), .first = first, .last = first + FW_IDS_RANGE - 1};
+	return 0;
 }
 
 int rs_event_remove(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err)

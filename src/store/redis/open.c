@@ -781,6 +781,7 @@ const struct store_driver store_redis = {
 	.match_summary = rs_match_summary,
 	.stream_append = rs_stream_append,
 	.event_put = rs_event_put,
+	.event_ids = rs_event_ids,
 	.event_list = rs_event_list,
 	.event_remove = rs_event_remove,
 	.orders_version = rs_orders_version,

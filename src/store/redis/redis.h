@@ -356,6 +356,7 @@ store_change_list_fn rs_change_list; /* changes.c */
 store_revision_list_fn rs_revision_list;
 store_visit_list_fn rs_visit_list; /* visits.c */
 store_event_put_fn rs_event_put;   /* events.c */
+store_event_ids_fn rs_event_ids;
 store_event_list_fn rs_event_list;
 store_event_remove_fn rs_event_remove;
 store_record_put_fn rs_record_put; /* records.c */

@@ -64,7 +64,7 @@ int sql_account_dump(struct store *st, store_account_row_cb *cb, void *ctx, stru
 	struct sql *s = sql_of(st);
 	int rc = 0;
 
-	if (s->schema < SQL_SCHEMA)
+	if (s->schema < SQL_SCHEMA_ACCOUNTS)
 		return 0;
 	for (; !rc && d.table < FW_N(ACCOUNT_TABLE); d.table++)
 		rc = sql_query(s, ACCOUNT_TABLE[d.table].list, SQL_NONE, account_dump_row, &d, err);

@@ -13,11 +13,12 @@ int store_account_missing(const char *store, struct fw_err *err)
 
 int sql_accounts_absent(const struct sql *s, struct fw_err *err)
 {
-	return s->schema >= SQL_SCHEMA ? 0 :
-					 fw_err_set(err, FW_EVERSION,
-						 "%s: the store has no accounts yet: the next command that writes"
-						 " adds the tables, such as `feedwheel run`",
-						 s->name);
+	return s->schema >= SQL_SCHEMA_ACCOUNTS ?
+		0 :
+		fw_err_set(err, FW_EVERSION,
+			"%s: the store has no accounts yet: the next command that writes"
+			" adds the tables, such as `feedwheel run`",
+			s->name);
 }
 
 int sql_account_lock(struct sql *s, int64_t account_id, struct fw_err *err)
@@ -186,7 +187,7 @@ static int sql_account_list(struct store *st, struct fw_str name, store_account_
 	struct sql *s = sql_of(st);
 	struct account_listing l = {cb, ctx};
 
-	if (s->schema < SQL_SCHEMA)
+	if (s->schema < SQL_SCHEMA_ACCOUNTS)
 		return 0;
 	return name.p ? sql_query(s, ACCOUNT " WHERE a.name = ?1", SQL_V(SQL_TEXT(name)), account_row, &l, err) :
 			sql_query(s, ACCOUNT " ORDER BY a.name", SQL_NONE, account_row, &l, err);
@@ -294,7 +295,7 @@ static int sql_account_token_find(
 	int rc;
 
 	t->account_id = 0;
-	if (s->schema < SQL_SCHEMA)
+	if (s->schema < SQL_SCHEMA_ACCOUNTS)
 		return store_account_missing(s->name, err);
 	rc = sql_query(s, TOKEN "token_hash = ?1", SQL_V(SQL_KEY(t->hash)), account_token_found_row, t, err);
 	if (rc || !t->account_id)

@@ -154,7 +154,7 @@ int sql_check(
 
 	rc = rc ? rc : checks_run(s, &f, CHECKS, FW_N(CHECKS), err);
 	rc = rc || s->schema < SQL_SCHEMA_LOG ? rc : checks_run(s, &f, LOG_CHECKS, FW_N(LOG_CHECKS), err);
-	rc = rc || s->schema < SQL_SCHEMA ? rc : checks_run(s, &f, ACCOUNT_CHECKS, FW_N(ACCOUNT_CHECKS), err);
+	rc = rc || s->schema < SQL_SCHEMA_ACCOUNTS ? rc : checks_run(s, &f, ACCOUNT_CHECKS, FW_N(ACCOUNT_CHECKS), err);
 	rc = rc || !own ? rc : checks_run(s, &f, own, 1, err);
 	f.name = "schedule";
 	rc = rc ? rc :

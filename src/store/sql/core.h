@@ -41,6 +41,7 @@ store_match_summary_fn sql_match_summary;
 store_orders_version_fn sql_orders_version;
 /* events.c, records.c */
 store_event_put_fn sql_event_put;
+store_event_ids_fn sql_event_ids;
 store_event_list_fn sql_event_list;
 store_event_remove_fn sql_event_remove;
 store_record_put_fn sql_record_put;
@@ -54,10 +55,10 @@ store_record_remove_fn sql_record_remove;
 	.feed_set = sql_feed_set, .feed_drop = sql_feed_drop, .entry_list = sql_entry_list,                         \
 	.entry_counts = sql_entry_counts, .key_list = sql_key_list, .change_list = sql_change_list,                 \
 	.revision_list = sql_revision_list, .visit_list = sql_visit_list, .event_put = sql_event_put,               \
-	.event_list = sql_event_list, .event_remove = sql_event_remove, .match_put = sql_match_put,                 \
-	.match_list = sql_match_list, .match_remove = sql_match_remove, .match_summary = sql_match_summary,         \
-	.orders_version = sql_orders_version, .record_put = sql_record_put, .record_list = sql_record_list,         \
-	.record_remove = sql_record_remove, .accounts = &sql_accounts
+	.event_ids = sql_event_ids, .event_list = sql_event_list, .event_remove = sql_event_remove,                 \
+	.match_put = sql_match_put, .match_list = sql_match_list, .match_remove = sql_match_remove,                 \
+	.match_summary = sql_match_summary, .orders_version = sql_orders_version, .record_put = sql_record_put,     \
+	.record_list = sql_record_list, .record_remove = sql_record_remove, .accounts = &sql_accounts
 
 /* check.c */
 struct sql_check {

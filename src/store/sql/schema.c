@@ -17,8 +17,8 @@
 static const char *const TABLES[] = {
 	"CREATE TABLE meta (name {name} PRIMARY KEY, value" N ") {table}",
 	"INSERT INTO meta (name, value) VALUES ('feedwheel', " MAGIC
-	"), ('schema', 3), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0),"
-	" ('changes_pruned_id', 0), ('account_id', 0), ('icon_id', 0)",
+	"), ('schema', 4), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0),"
+	" ('changes_pruned_id', 0), ('account_id', 0), ('icon_id', 0), ('event_clashes', 0)",
 	"CREATE TABLE workers (id {pk}, name {name} NOT NULL, lease_ms" N ", until_ms" N ", idle" N ") {table}",
 	"CREATE TABLE shards (shard {pk}, worker BIGINT, version" N ", quiet_since_ms" N ") {table}",
 	"INSERT INTO shards (shard, worker, version, quiet_since_ms) WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT "
@@ -101,6 +101,17 @@ static const char *const ACCOUNT_UPGRADE[] = {
 	"UPDATE meta SET value = 3 WHERE name = 'schema'",
 };
 
+/* Ranges of ids for events: since schema 4. */
+static const char *const EVENT_ID_TABLES[] = {
+	"CREATE TABLE event_ids (number {pk}, high" N ") {table}",
+	"INSERT INTO event_ids (number, high) WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < "
+	"1023) SELECT i, 0 FROM c",
+};
+static const char *const EVENT_ID_UPGRADE[] = {
+	"INSERT INTO meta (name, value) VALUES ('event_clashes', 0)",
+	"UPDATE meta SET value = 4 WHERE name = 'schema'",
+};
+
 /*
  * Views for people: names for enums, ISO times, titles for ids. Columns are only ever added.
  */
@@ -167,6 +178,7 @@ int sql_schema_create(struct sql *s, const char *const *search, struct fw_err *e
 
 	rc = rc ? rc : schema_scripts_run(s, LOG_TABLES, FW_N(LOG_TABLES), err);
 	rc = rc ? rc : schema_scripts_run(s, ACCOUNT_TABLES, FW_N(ACCOUNT_TABLES), err);
+	rc = rc ? rc : schema_scripts_run(s, EVENT_ID_TABLES, FW_N(EVENT_ID_TABLES), err);
 	rc = rc ? rc : schema_scripts_run(s, VIEWS, FW_N(VIEWS), err);
 	return rc ? rc : schema_scripts_run(s, search, SIZE_MAX, err);
 }
@@ -180,10 +192,18 @@ static int schema_log_add(struct sql *s, const char *const *search, struct fw_er
 	return rc ? rc : schema_scripts_run(s, LOG_UPGRADE, FW_N(LOG_UPGRADE), err);
 }
 
+static int schema_accounts_add(struct sql *s, struct fw_err *err)
+{
+	int rc = schema_scripts_run(s, ACCOUNT_TABLES, FW_N(ACCOUNT_TABLES), err);
+
+	return rc ? rc : schema_scripts_run(s, ACCOUNT_UPGRADE, FW_N(ACCOUNT_UPGRADE), err);
+}
+
 int sql_schema_upgrade(struct sql *s, const char *const *search, struct fw_err *err)
 {
 	int rc = s->schema < SQL_SCHEMA_LOG ? schema_log_add(s, search, err) : 0;
 
-	rc = rc ? rc : schema_scripts_run(s, ACCOUNT_TABLES, FW_N(ACCOUNT_TABLES), err);
-	return rc ? rc : schema_scripts_run(s, ACCOUNT_UPGRADE, FW_N(ACCOUNT_UPGRADE), err);
+	rc = rc || s->schema >= SQL_SCHEMA_ACCOUNTS ? rc : schema_accounts_add(s, err);
+	rc = rc ? rc : schema_scripts_run(s, EVENT_ID_TABLES, FW_N(EVENT_ID_TABLES), err);
+	return rc ? rc : schema_scripts_run(s, EVENT_ID_UPGRADE, FW_N(EVENT_ID_UPGRADE), err);
 }

@@ -43,8 +43,9 @@
 
 #include "store/sql/sql.h"
 
-#define SQL_SCHEMA 3     /* 1, of release 0.1.0, had no log of changes, 2 no accounts */
-#define SQL_SCHEMA_LOG 2 /* the first one with the log of changes */
+#define SQL_SCHEMA 4          /* 1, of release 0.1.0, had no log of changes, 2 no accounts, 3 no ranges of ids */
+#define SQL_SCHEMA_LOG 2      /* the first one with the log of changes */
+#define SQL_SCHEMA_ACCOUNTS 3 /* the first one with accounts */
 #define SQL_POSITION_BITS 53
 #define SQL_VISIT_BITS 10 /* low bits of a visit id: index within its row of row_counts */
 

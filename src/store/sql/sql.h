@@ -33,6 +33,7 @@
  * 	{among c|x}      c is in the JSON array of numbers x
  * 	{iso x}          Unix ms as ISO 8601 text, UTC; NULL stays NULL
  * 	{kind x} {status x}  the name of a visit's kind, of a feed's status
+ * 	{raw x}          a text that is compared byte by byte
  * 	{words x}        a text made of literals, as a column: comparable with texts of any client
  * 	{ms x}           microseconds as whole milliseconds
  * 	{indexed i}      the number of indexes with the name i

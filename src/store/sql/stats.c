@@ -44,6 +44,9 @@ int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 									    " due_at_ms END) FROM schedule",
 			  SQL_V(SQL_INT(now_ms)), stats_row, out, err);
 	rc = rc ? rc : s->dialect->search_unindexed(s, &out->unindexed_n, err);
+	rc = rc ? rc :
+		  sql_query_int(
+			  s, "SELECT value FROM meta WHERE name = 'event_clashes'", SQL_NONE, 0, &out->clash_n, err);
 	out->schema = s->schema;
 	out->size_bytes = -1;
 	return !rc && s->dialect->size ? s->dialect->size(s, &out->size_bytes, err) : rc;

@@ -288,6 +288,7 @@ static const struct sql_fragment SQLITE_FRAGMENTS[] = {
 	{"found", "e.id IN (SELECT rowid FROM entries_fts WHERE entries_fts MATCH ?1)"},
 	{"among", "$1 IN (SELECT j.value FROM json_each($2) j)"},
 	{"iso", "strftime('%Y-%m-%dT%H:%M:%fZ', ($1) / 1000.0, 'unixepoch')"},
+	{"raw", "$1"},
 	{"words", "$1"},
 	{"ms", "($1) / 1000"},
 	{"indexed", "(SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name = '$1')"},

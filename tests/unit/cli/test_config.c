@@ -205,6 +205,8 @@ START_TEST(file_errors_name_the_line)
 	ck_assert_int_eq(load("workers = 2\n\nworkesr = 3\n"), FW_EINVAL);
 	words(":3: unknown setting 'workesr': did you mean 'workers'?");
 	ck_assert_ptr_null(c->file);
+	ck_assert_int_eq(load("machine-id = 3\n"), FW_EINVAL); /* of an older version */
+	words(":1: there is no machine_id any more: the store now gives each server ids that no other has: remove it");
 	ck_assert_int_eq(load("workers\n"), FW_EINVAL);
 	words(":1: 'workers' does not have the form: name = value");
 	ck_assert_int_eq(load("#\nhttp2 = perhaps\n"), FW_EINVAL);

@@ -78,7 +78,8 @@ START_TEST(numbers_of_a_time)
 	struct fw_ids ids;
 	int64_t now_ms = INT64_C(1794067200123);
 
-	fw_ids_init(&ids, 7);
+	fw_ids_init(&ids);
+	fw_ids_range(&ids, 7, 1, FW_IDS_SERIAL_MAX);
 	ck_assert_int_le(fw_ids_first(now_ms), fw_ids_take(&ids, 1, now_ms));
 	ck_assert_int_gt(fw_ids_first(now_ms + 1), fw_ids_take(&ids, 1, now_ms));
 	ck_assert_int_eq(fw_ids_ms(fw_ids_first(now_ms)), now_ms);

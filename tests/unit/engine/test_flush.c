@@ -213,6 +213,16 @@ START_TEST(all_land_once)
 }
 END_TEST
 
+static void await_ids(struct fw_ingest *in)
+{
+	struct fw_ingest_stats stats;
+
+	do {
+		usleep(1000);
+		fw_ingest_stats(in, &stats);
+	} while (stats.unavailable);
+}
+
 struct known {
 	struct {
 		int64_t id;
@@ -256,8 +266,9 @@ START_TEST(rings_are_read_in_the_order_of_ids)
 	set("flush_rows", "2");
 	set("flush_ms", "1h");
 	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	OK(fw_ingest_open(config, PRODUCERS, &in, &err));
+	await_ids(in);
+	ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	for (size_t i = 0; i < FW_N(IP); i++) {
 		struct fw_event e = event("news", (int64_t)i);
 		struct fw_producer *l = fw_ingest_producer(in, PRODUCER[i]);
@@ -497,8 +508,8 @@ static void wal_teardown(void)
 	teardown();
 }
 
-/* A process that accepts n rows while its store is away, and is killed. */
-static void accept_and_die(int64_t n)
+/* A process that accepts n rows, stores none of them, and stands still. */
+static pid_t accept_rows(int64_t n)
 {
 	pid_t pid = fork();
 	int status;
@@ -507,17 +518,32 @@ static void accept_and_die(int64_t n)
 	if (!pid) {
 		struct fw_ingest *in;
 
-		set("store", "sqlite:/proc/no/such/folder/s.db");
+		set("flush_ms", "1h");
 		if (fw_ingest_open(config, 2, &in, &err))
 			_exit(1);
 		for (int64_t i = 0; i < n; i++) {
 			if (push(fw_ingest_producer(in, (size_t)i % 2), "spilt", i, 1, NULL))
 				_exit(2);
 		}
-		kill(getpid(), SIGKILL);
+		kill(getpid(), SIGSTOP);
+		_exit(3);
 	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+	ck_assert(WIFSTOPPED(status));
+	return pid;
+}
+
+/* Two processes that accept rows, and are killed; the second one only if it has any. */
+static void accept_and_die(int64_t first_n, int64_t second_n)
+{
+	const pid_t pid[] = {accept_rows(first_n), second_n ? accept_rows(second_n) : 0};
+	int status;
+
+	for (size_t i = 0; i < FW_N(pid) && pid[i]; i++) {
+		kill(pid[i], SIGKILL);
+		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
+		ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	}
 }
 
 static int64_t start_and_stop(void)
@@ -539,8 +565,7 @@ static int64_t start_and_stop(void)
 START_TEST(accepted_outlives_the_process)
 {
 	set("wal_sync_ms", _i ? "0" : "50ms");
-	accept_and_die(999);
-	accept_and_die(1);
+	accept_and_die(999, 1);
 	ck_assert_int_eq(wal_files(".wal", false, NULL, 0), 3);
 	ck_assert_int_eq(start_and_stop(), 1000);
 	ck_assert_int_eq(wal_files("", false, NULL, 0), 0);
@@ -578,8 +603,7 @@ START_TEST(record_cut_off)
 	struct stat st;
 
 	set("ring_bytes", "64KiB");
-	accept_and_die(1); /* in channel 0 */
-	accept_and_die(3);
+	accept_and_die(1 /* in channel 0 */, 3);
 	ck_assert_int_ge(wal_files(".wal", false, one, sizeof(one)), 2);
 	ck_assert_int_eq(stat(one, &st), 0);
 	ck_assert_int_eq(truncate(one, st.st_size - 5), 0);
@@ -596,7 +620,7 @@ START_TEST(record_damaged)
 	char one[300];
 	int fd;
 
-	accept_and_die(5); /* in two files: rows 0, 2, 4 and 1, 3 */
+	accept_and_die(3, 2); /* in two files */
 	ck_assert_int_eq(wal_files(".wal", false, one, sizeof(one)), 2);
 	fd = open(one, O_WRONLY);
 	ck_assert_int_eq(pwrite(fd, "x", 1, AT[_i]), 1);
@@ -613,7 +637,7 @@ START_TEST(record_is_no_row)
 	static const char OTHER[100] = "a row of another version";
 	struct fw_wal *log;
 
-	accept_and_die(1);
+	accept_and_die(1, 0);
 	OK(fw_wal_open(wal, 0, 1, &log, &err));
 	fw_wal_add(log, 0, OTHER, sizeof(OTHER));
 	fw_wal_add(log, 0, OTHER, 8);
@@ -647,7 +671,7 @@ START_TEST(failed_sync_refuses_the_event)
 	if (!pid) {
 		struct fw_ingest *in;
 
-		set("store", "sqlite:/proc/no/such/folder/s.db");
+		set("flush_ms", "1h");
 		if (fw_ingest_open(config, 1, &in, &err))
 			_exit(1);
 		for (size_t i = 0; i < FW_N(WANT); i++) {
@@ -733,18 +757,40 @@ END_TEST
 START_TEST(stop_while_it_is_away_keeps_the_wal)
 {
 	struct waiter w = {.wait.done = told};
+	struct rlimit was, limit;
 	struct fw_ingest *in;
 
-	set("store", "sqlite:/proc/no/such/folder/s.db");
+	set("flush_ms", "1h");
 	OK(fw_ingest_open(config, 1, &in, &err));
 	OK(push(fw_ingest_producer(in, 0), "news", 1, 5, NULL));
+	getrlimit(RLIMIT_FSIZE, &was);
+	limit = was;
+	limit.rlim_cur = 1;
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &limit); /* from now on the store has no room */
 	OK(push(fw_ingest_producer(in, 0), "news", 1, 2, &w.wait));
 	/* the waiting clients got an error, the other rows are on the disk */
 	ck_assert_uint_eq(fw_ingest_stop(in, 200), 2);
 	ck_assert_int_eq(w.rc, FW_EAGAIN);
 	fw_ingest_destroy(in);
-	set("store", url);
+	setrlimit(RLIMIT_FSIZE, &was);
 	ck_assert_int_eq(start_and_stop(), 5);
+}
+END_TEST
+
+/* Rows of the log need their ids at once, and those come from the store; others wait for it. */
+START_TEST(no_ids_for_the_wal_without_the_store)
+{
+	struct waiter w = {.wait.done = told};
+	struct fw_ingest *in;
+
+	set("store", "sqlite:/proc/no/such/folder/s.db");
+	OK(fw_ingest_open(config, 1, &in, &err));
+	ck_assert_int_eq(push(fw_ingest_producer(in, 0), "news", 1, 5, NULL), FW_ESTALE);
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 2, &w.wait));
+	ck_assert_uint_eq(fw_ingest_stop(in, 0), 2);
+	fw_ingest_destroy(in);
+	ck_assert_int_eq(wal_files("", false, NULL, 0), 0);
 }
 END_TEST
 
@@ -758,13 +804,16 @@ START_TEST(unusable_wal_dir)
 }
 END_TEST
 
-START_TEST(ids)
+START_TEST(ids_rise)
 {
 	struct fw_ids a, b;
 	int64_t last = 0, now = FW_IDS_EPOCH_MS + 1000, id;
 
-	fw_ids_init(&a, 7);
-	fw_ids_init(&b, 8);
+	fw_ids_init(&a);
+	fw_ids_init(&b);
+	ck_assert_int_eq(fw_ids_take(&a, 1, now), 0); /* without a range */
+	fw_ids_range(&a, 7, 1, FW_IDS_SERIAL_MAX);
+	fw_ids_range(&b, 8, 1, FW_IDS_SERIAL_MAX);
 	for (int i = 0; i < 20000; i++) { /* more ids than a millisecond has, and a clock that is set back */
 		id = fw_ids_take(&a, 1, i < 10000 ? now : now - 500);
 		ck_assert_int_gt(id, last);
@@ -777,6 +826,37 @@ START_TEST(ids)
 	ck_assert_int_eq(fw_ids_ms(fw_ids_take(&b, 1, now)), now);
 	ck_assert_int_eq(fw_ids_take(&b, 1, now) & 1023, 8);
 	ck_assert_int_gt(fw_ids_take(&b, 1, INT64_MAX), 0); /* a wrong clock gives no negative id */
+}
+END_TEST
+
+/* Whatever the clock says, an id is in the range: all of it can be taken, and nothing behind it. */
+START_TEST(ids_stay_in_their_range)
+{
+	int64_t now = FW_IDS_EPOCH_MS + FW_DAY_MS, first = fw_ids_serial_at(now), last = first + FW_IDS_RANGE - 1;
+	const int64_t clock[] = {now - FW_DAY_MS, now, now + FW_MINUTE_MS, now + FW_DAY_MS, INT64_MIN, INT64_MAX};
+	struct fw_ids ids;
+	int64_t before = 0, id;
+
+	fw_ids_init(&ids);
+	fw_ids_range(&ids, 1023, first, last);
+	for (size_t i = 0; i < FW_N(clock); i++, before = id) {
+		id = fw_ids_take(&ids, 3, clock[i]);
+		ck_assert_int_gt(id, before);
+		ck_assert_int_ge(id >> 10, first);
+		ck_assert_int_le((id >> 10) + 2, last);
+		ck_assert_int_eq(id & 1023, 1023);
+	}
+	ck_assert_int_ge(fw_ids_ms(id), now + FW_MINUTE_MS); /* it followed the clock while that was in the range */
+	ck_assert_int_lt(fw_ids_ms(id), now + FW_MINUTE_MS + 10);
+	ck_assert_int_eq(fw_ids_take(&ids, fw_ids_left(&ids) + 1, now), 0);
+	id = fw_ids_take(&ids, fw_ids_left(&ids) - 1, now + FW_DAY_MS);
+	ck_assert_int_eq(fw_ids_left(&ids), 1);
+	ck_assert_int_eq(fw_ids_take(&ids, 1, now) >> 10, last);
+	ck_assert_int_eq(fw_ids_take(&ids, 1, now), 0);
+	fw_ids_range(&ids, 3, last + 1, last + FW_IDS_RANGE); /* the store's next range */
+	ck_assert_int_eq(fw_ids_take(&ids, 1, now), ((last + 1) << 10) + 3);
+	fw_ids_range(&ids, 4, first, last + FW_IDS_RANGE); /* taken meanwhile: no id comes twice */
+	ck_assert_int_eq(fw_ids_take(&ids, 1, now), ((last + 2) << 10) + 4);
 }
 END_TEST
 
@@ -796,7 +876,8 @@ int main(void)
 	tcase_add_test(t, stop_while_it_is_away);
 	tcase_add_test(t, draft_is_all_or_nothing);
 	tcase_add_test(t, rings_too_small);
-	tcase_add_test(t, ids);
+	tcase_add_test(t, ids_rise);
+	tcase_add_test(t, ids_stay_in_their_range);
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(sp, wal_setup, wal_teardown);
 	tcase_set_timeout(sp, 120);
@@ -809,6 +890,7 @@ int main(void)
 	tcase_add_test(sp, wal_is_full);
 	tcase_add_test(sp, wal_fills_its_disk);
 	tcase_add_test(sp, stop_while_it_is_away_keeps_the_wal);
+	tcase_add_test(sp, no_ids_for_the_wal_without_the_store);
 	tcase_add_test(sp, unusable_wal_dir);
 	suite_add_tcase(s, sp);
 	return run_suite(s);

@@ -9,6 +9,7 @@
 --	reserved_ids  hash, the id below a range of reserved entry ids to the time of the reservation
 --	workers  hash, lease to "until_ms lease_ms idle name"
 --	lease:ID exists in each cell while the lease does: commits watch it
+--	event_ids  hash, number of a range of ids to the last serial number reserved (events.c)
 --	ended_leases  set of ended leases that may still exist in other cells: their shards are not free
 --	shards   hash, shard to "lease quiet_since_ms"; lease 0, or absent: free
 
@@ -246,22 +247,94 @@ end
 
 -- ---- events ------------------------------------------------------------------------------------
 
--- event_put {id ms row}... {id ms row}...: events, then dead letters; ms orders them
-function ops.event_put()
-	for _, name in ipairs({'incoming', 'dead_letters'}) do
-		for _ = 1, next_int() do
-			local id, ms, row = next_arg(), next_arg(), next_arg()
-			if call(name == 'incoming' and 'HSETNX' or 'HSET', P .. name, id, row) == 1 then
-				call('ZADD', P .. name .. '_ids', ms, id)
-			end
-		end
-	end
-end
-
 local function events_drop(name, ids)
 	call_batched('HDEL', P .. name, ids)
 	call_batched('ZREM', P .. name .. '_ids', ids)
 	return #ids
+end
+
+-- The event of a dead letter: between its time and its reason.
+local function dead_letter_event(row)
+	return match(row or '', '^%S+ ([^\n]*)\n')
+end
+
+-- Put an event that is new. True: another event has its id.
+local function event_put_one(id, ms, row, new)
+	if call('HSETNX', P .. 'incoming', id, row) == 0 then
+		return call('HGET', P .. 'incoming', id) ~= row
+	end
+	call('ZADD', P .. 'incoming_ids', ms, id)
+	new[#new + 1] = id
+end
+
+local function dead_letter_put_one(id, ms, row, new)
+	local was = call('HGET', P .. 'dead_letters', id)
+	if was and dead_letter_event(was) ~= dead_letter_event(row) then
+		return true
+	end
+	call('HSET', P .. 'dead_letters', id, row)
+	if not was then
+		call('ZADD', P .. 'dead_letters_ids', ms, id)
+		new[#new + 1] = id
+	end
+end
+
+-- event_put {id ms row}... {id ms row}... -> {nth ...}: events, then dead letters; ms orders them.
+-- nth, from 0: those whose id belongs to another event; then none is stored
+function ops.event_put()
+	local new, clashes, nth = {incoming = {}, dead_letters = {}}, {}, 0
+	for _, name in ipairs({'incoming', 'dead_letters'}) do
+		local put = name == 'incoming' and event_put_one or dead_letter_put_one
+		for _ = 1, next_int() do
+			local id, ms, row = next_arg(), next_arg(), next_arg()
+			if put(id, ms, row, new[name]) then
+				clashes[#clashes + 1] = nth
+			end
+			nth = nth + 1
+		end
+	end
+	for name, ids in pairs(#clashes > 0 and new or {}) do
+		events_drop(name, ids)
+	end
+	return clashes
+end
+
+-- The highest serial number from first to last of a stored event or dead letter, or one more: the
+-- ids have more digits than Lua's numbers. nil: none.
+local function serial_stored(name, first, last, epoch)
+	local function ms(serial)
+		return int(epoch + math.floor(serial / 4096))
+	end
+	local id = call('ZREVRANGEBYSCORE', P .. name .. '_ids', ms(last), ms(first), 'LIMIT', 0, 1)[1]
+	local serial = id and math.floor(tonumber(id) / 1024) + 1
+	return serial and serial >= first and serial or nil
+end
+
+-- event_ids first epoch range clashes -> {number first}: reserve a range of ids (driver.h)
+function ops.event_ids()
+	local least, epoch, range, clashes = next_int(), next_int(), next_int(), next_arg()
+	local all, high, number, lowest = call('HGETALL', P .. 'event_ids'), {}, nil, nil
+	for i = 1, #all, 2 do
+		high[tonumber(all[i])] = tonumber(all[i + 1])
+	end
+	for i = 1023, 0, -1 do
+		if not lowest or (high[i] or 0) < lowest then
+			number, lowest = i, high[i] or 0
+		end
+	end
+	local first = math.max(lowest + 1, least, (now() - epoch) * 4096)
+	local stored
+	repeat
+		local a = serial_stored('incoming', first, first + range - 1, epoch)
+		local b = serial_stored('dead_letters', first, first + range - 1, epoch)
+		stored = (a or b) and math.max(a or 0, b or 0)
+		first = stored and stored + 1 or first
+	until not stored or first > 2 ^ 53 - range
+	if first <= 2 ^ 53 - range then
+		call('HSET', P .. 'event_ids', number, int(first + range - 1))
+		call('HINCRBY', P .. 'meta', 'event_clashes', clashes)
+	end
+	return {number, int(first)}
 end
 
 -- event_remove {id}...: dead letters

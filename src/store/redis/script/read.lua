@@ -37,7 +37,8 @@ function ops.stats()
 	local rows = chunk_get(last('visit_ids'))
 	return {n[1], n[2], n[3], n[4], failing, due_n, first or '', call('ZCARD', P .. 'entry_ids'),
 		call('HGET', P .. 'meta', 'visit_n') or '0', last('entry_ids'), rows[1]
-		and int(visit_of(rows[#rows])) or '0', last('feed_ids')}
+		and int(visit_of(rows[#rows])) or '0', last('feed_ids'),
+		call('HGET', P .. 'meta', 'event_clashes') or '0'}
 end
 
 -- export id -> {{key value ...}, {entry row ...}, {entry revision version ...}} for merge_entries; nil:
