@@ -17,10 +17,10 @@ class Load:
     """Clients that push one event after another, each with an id of its own. They note which events
     the server has acknowledged (acknowledged), and of which they got no response (unknown)."""
 
-    def __init__(self, d, clients=8, path=TWIRP, pause=0):
+    def __init__(self, d, clients=8, path=TWIRP, pause=0, first=1):
         self.http_server, self.path, self.pause = d, path, pause
         self.acknowledged, self.unknown, self.wrong, self.refused = set(), set(), [], 0
-        self.on, self.lock, self.next_id = True, threading.Lock(), 0
+        self.on, self.lock, self.next_id = True, threading.Lock(), first - 1
         self.threads = [threading.Thread(target=self.client, daemon=True) for _ in range(clients)]
         for t in self.threads:
             t.start()

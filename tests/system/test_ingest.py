@@ -11,12 +11,15 @@ import resource
 import shutil
 import signal
 import subprocess
+import threading
+import time
 
-from http_server import HttpServer, http_server
+from http_server import HttpServer, http_server, metric
 from growing import LONG
 from harness import ROOT, Skip, case, each_engine, equal, holds, let_pass, run, server, wait_for, workers_of
 from pushing import DURABLE, EVENT, TWIRP, Load, Tables, items
 
+FAKETIME = "/usr/lib/%s-linux-gnu/faketime/libfaketime.so.1" % os.uname().machine
 KILLS = int(os.environ.get("FW_INGEST_KILLS", "4"))
 STOPS = KILLS if "FW_INGEST_KILLS" in os.environ else 0
 AWAY_S = 30 if LONG else 0
@@ -177,6 +180,73 @@ def beside_workers(base):
         load.check(items(d))
 
 
+# ---- two servers, and clocks that are set back ---------------------------------------------------
+
+
+def check_both(loads, rows):
+    """Two loads with ids of their own: all that was promised is there, and once."""
+    for load in loads:
+        equal(load.wrong, [], "responses that are neither 200 nor 503")
+    equal(len(rows), len(set(rows)), "different events among the stored rows")
+    equal(set().union(*(load.acknowledged for load in loads)) - set(rows), set(), "lost")
+
+
+@each_engine(
+    "two servers with the same configuration on one store lose no durable row",
+    also=["sqlite"], leave_out=all_but("postgres"))
+def two_servers(base, engine):
+    with database(engine, base) as (_, url), http_server(base, store=url) as d, \
+            http_server(base + "/b", store=url or d.feedwheel.store) as other:
+        loads = [Load(d, path=DURABLE), Load(other, path=DURABLE, first=10**6)]
+        for load in loads:
+            more(load, 1500)
+        for load in loads:
+            load.stop()
+        check_both(loads, Tables(engine, url, d).items())
+        equal([metric(s, "push_clashes_total") for s in (d, other)], [0, 0], "ids that two rows had")
+
+
+@case("a server that is killed, and whose clock is set back, loses no durable row")
+def clock_set_back(base):
+    if not os.path.exists(FAKETIME):
+        raise Skip("libfaketime is not installed")
+    d = HttpServer(base)
+    loads = [Load(d, path=DURABLE)]
+    more(loads[0], 1000)
+    loads[0].stop()
+    d.kill()
+    # the second life pushes while its clock shows the times of the first one
+    back = time.time() - d.feedwheel.one("SELECT min(stamp) FROM incoming") / 1000
+    d.arguments += ("--sandbox", "off")
+    d.feedwheel.inside = ("env", "LD_PRELOAD=" + FAKETIME, "FAKETIME=-%.3f" % back, "FAKETIME_DONT_FAKE_MONOTONIC=1")
+    d.start()
+    loads.append(Load(d, path=DURABLE, first=10**6))
+    more(loads[1], 1000)
+    loads[1].stop()
+    rows = items(d)
+    d.stop()
+    check_both(loads, rows)
+
+
+@case("with a write-ahead log a push is refused until the store has answered once; a durable one waits for it")
+def wal_before_the_store(base):
+    durable = []
+    os.symlink("/nowhere/at/all", base + "/later") # SQLite would create a missing folder
+    d = HttpServer(base, "--wal-dir", base + "/wal", "--sandbox", "off", store="sqlite:%s/later/s.db" % base)
+    status, headers, response = d.push(EVENT, path=TWIRP)
+    equal((status, headers["Retry-After"] is not None), (503, True), response)
+    holds("the store has not answered yet" in response["msg"], response)
+    waiting = threading.Thread(target=lambda: durable.append(d.push(EVENT)[0]), daemon=True)
+    waiting.start()
+    os.unlink(base + "/later")
+    os.mkdir(base + "/later")
+    wait_for("the store", lambda: d.push(EVENT, path=TWIRP)[0] == 200, 60)
+    waiting.join(60)
+    equal(durable, [200])
+    d.stop()
+    equal(d.stored(), 2)
+
+
 # ---- outages and full disks ----------------------------------------------------------------------
 
 
@@ -204,15 +274,16 @@ def store_away(base, engine):
 
 @case("without the store a stop reports the lost rows; a write-ahead log keeps them")
 def never_back(base):
-    for wal in (False, True):
-        conf = "drain_timeout_ms = 300ms\nstore = sqlite:/proc/no/such/s.db\n"
-        if wal:
-            conf += "wal_dir = %s/wal\n" % base
-        d = HttpServer(base, conf=conf, store="sqlite:/proc/no/such/s.db")
-        equal(d.push(EVENT, path=TWIRP)[0], 200)
-        d.stop(0 if wal else 3)
-        holds(wal or "1 accepted rows could not be stored" in d.feedwheel.log(), d.feedwheel.last_log())
-    d = HttpServer(base, conf="wal_dir = %s/wal\n" % base)
+    d = HttpServer(base, conf="drain_timeout_ms = 300ms\n", store="sqlite:/proc/no/such/s.db")
+    equal(d.push(EVENT, path=TWIRP)[0], 200)
+    d.stop(3)
+    holds("1 accepted rows could not be stored" in d.feedwheel.log(), d.feedwheel.last_log())
+    d = HttpServer(base, "--wal-dir", base + "/wal", conf="drain_timeout_ms = 300ms\n")
+    server_limit(d, 65536) # the log has room, the store has none
+    equal(d.push(EVENT, path=TWIRP)[0], 200)
+    d.stop()
+    equal(d.stored(), 0)
+    d = HttpServer(base, "--wal-dir", base + "/wal")
     wait_for("stored", lambda: ring(d)["stored"] == 1)
     d.stop()
     equal(d.stored(), 1)
