@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/ids.h"
 #include "drv.h"
 #include "feedwheel/engine.h"
 #include "store/fields.h"
@@ -648,6 +649,30 @@ START_TEST(visits_by_cursor)
 }
 END_TEST
 
+/* The source's servers may have been ahead: a server of the copy gives none of their ids again. */
+START_TEST(new_ids_are_not_those_of_the_copy)
+{
+	struct fw_store *from = fresh(_i), *to = store_open(drv_url(_i), FW_STORE_CREATE);
+	struct fw_copy_options o = {.batch_bytes = 1 << 20};
+	struct fw_id_range r = {.first = 1}, there = {.first = 1};
+	struct fw_copy_stats s;
+	struct fw_event e = {.property = FW_STR("news"), .remote_ip = FW_STR(""), .stamp_ms = NOW};
+	struct fw_err err = {0};
+
+	OK(fw_store_event_ids(from, &r, &err));
+	for (int64_t i = 0; i < 3; i++) {
+		e.id = (r.first + (FW_MINUTE_MS << FW_IDS_COUNT_BITS) * i) * FW_IDS_NUMBERS + r.number;
+		OK(fw_store_event_put(from, &e, 1, &err));
+	}
+	OK(fw_copy(from, to, &o, &s, &err));
+	ck_assert_int_eq(s.events, 3);
+	OK(fw_store_event_ids(to, &there, &err));
+	ck_assert_int_gt(there.first, e.id / FW_IDS_NUMBERS);
+	fw_store_close(from);
+	fw_store_close(to);
+}
+END_TEST
+
 START_TEST(keys_of_a_range_of_feeds)
 {
 	struct fw_store *st = fresh(_i);
@@ -841,6 +866,7 @@ int main(void)
 		load_takes_a_batch_with_repeats,
 		visits_by_cursor,
 		keys_of_a_range_of_feeds,
+		new_ids_are_not_those_of_the_copy,
 		records_become_those_of_the_source,
 		many_records,
 		different_records_are_reported,

@@ -597,6 +597,41 @@ START_TEST(replayed_wal_is_stored_once)
 }
 END_TEST
 
+/*
+ * The log of an older version, whose ids other rows of the store have: they are stored with new
+ * ids. So is a dead letter, and what a client pushes meanwhile.
+ */
+START_TEST(replayed_rows_whose_ids_others_have)
+{
+	struct fw_store_config sc = {.url = url, .flags = FW_STORE_READ};
+	char one[300], copy[340], command[700];
+	struct fw_store_stats s;
+	struct fw_store *st;
+	struct stored all;
+	int64_t dead;
+
+	accept_and_die(5, 0);
+	ck_assert_int_eq(wal_files(".wal", false, one, sizeof(one)), 2); /* one of each ring */
+	ck_assert(fw_snprintf(copy, sizeof(copy), "%s/../kept", wal));
+	ck_assert(fw_snprintf(command, sizeof(command), "cp -r %s %s", wal, copy));
+	ck_assert_int_eq(system(command), 0);
+	ck_assert_int_eq(start_and_stop(), 5);
+	sql("UPDATE incoming SET property_id = property_id + 100;"
+	    " CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property_id = 4 BEGIN SELECT RAISE(ABORT, 'no'); END;"
+	    " INSERT INTO dead_letters SELECT id, 'another', 'why', 1 FROM incoming");
+	ck_assert(fw_snprintf(command, sizeof(command), "mv %s/* %s && rmdir %s", copy, wal, copy));
+	ck_assert_int_eq(system(command), 0);
+	ck_assert_int_eq(start_and_stop(), 9);
+	all = stored(&dead);
+	ck_assert_int_eq(all.sum, 0 + 1 + 2 + 3 + 5 * 100 + 0 + 1 + 2 + 3 + 4);
+	ck_assert_int_eq(dead, 5 + 1);
+	OK(fw_store_open(&sc, &st, &err));
+	OK(fw_store_stats(st, &s, &err));
+	ck_assert_int_eq(s.clash_n, 5);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(record_cut_off)
 {
 	char one[300];
@@ -883,6 +918,7 @@ int main(void)
 	tcase_set_timeout(sp, 120);
 	tcase_add_loop_test(sp, accepted_outlives_the_process, 0, 2);
 	tcase_add_test(sp, replayed_wal_is_stored_once);
+	tcase_add_test(sp, replayed_rows_whose_ids_others_have);
 	tcase_add_test(sp, record_cut_off);
 	tcase_add_loop_test(sp, record_damaged, 0, 4);
 	tcase_add_test(sp, record_is_no_row);
