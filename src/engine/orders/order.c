@@ -23,6 +23,8 @@
 #include "query/query.h"
 #include "base/banned.h"
 
+/* An order's id is random, so that two that are added at once differ; doubles hold it exactly. */
+#define ID_BITS 52
 #define KIND FW_STR(FW_RECORD_ORDER)
 #define KIND_DELIVERY FW_STR("delivery")
 #define SECRET_PREFIX "whsec_"
@@ -332,14 +334,14 @@ static int order_write(struct fw_store *st, const struct fw_order *o, bool is_ne
 
 int fw_order_add(struct fw_store *st, struct fw_arena *a, struct fw_order *o, int64_t now_ms, struct fw_err *err)
 {
-	uint16_t random = 0;
+	uint64_t random = 0;
 	bool was = false;
 	int rc;
 
 	o->created_ms = now_ms;
 	rc = getentropy(&random, sizeof(random)) ? fw_err_set(err, FW_EIO, "no random bytes") : order_check(o, err);
 	rc = rc ? rc : to_check_store(st, o, err);
-	o->id = now_ms * 1000 + random % 1000;
+	o->id = (int64_t)(random >> (64 - ID_BITS)) + 1;
 	if (!rc && !o->secret[0].len && order_needs_secret(o))
 		rc = secret_make(a, &o->secret[0], err);
 	rc = rc ? rc : order_write(st, o, true, &was, err);
