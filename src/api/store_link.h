@@ -11,9 +11,9 @@
  *
  *   - FW_EIO: the connection is of no use. It is closed, and opened again: at once, then after a
  *     backoff. A server that takes no writes is FW_EIO on every engine (store/driver.h).
- *   - FW_EAGAIN, FW_ENOMEM: the connection is kept, and the owner backs off. Only the third one in a
- *     row begins an outage; on a server it counts as FW_EIO: after a failover the connected server
- *     may be alive, but no longer the one that its name leads to.
+ *   - FW_EAGAIN, FW_ENOMEM: the connection is kept, and the owner backs off. Only the third one in
+ *     a row begins an outage; on a server it counts as FW_EIO: after a failover the connected
+ *     server may be alive, but no longer the one that its name leads to.
  *   - FW_EUNUSABLE, FW_EVERSION: waiting does not mend it (base/err.h). A worker ends; who serves
  *     goes on, and tries again with the longest backoff.
  *   - Others are the caller's business.
@@ -30,7 +30,6 @@
 #ifndef FW_API_STORE_LINK_H
 #define FW_API_STORE_LINK_H
 
-#include "base/err.h"
 #include "feedwheel/engine.h"
 
 #define STORE_LINK_BACKOFF_MIN_MS INT64_C(100)
@@ -63,16 +62,15 @@ struct store_link {
 struct fw_store *store_link_get(struct store_link *l, struct fw_err *err);
 /* After each piece of work; rc 0 too. May close the store. True: it is down. */
 bool store_link_after(struct store_link *l, int rc, const struct fw_err *err);
+/* The same for an owner who foresees no other errors: they count as FW_EIO, so it begins anew. */
+bool store_link_after_round(struct store_link *l, int rc, const struct fw_err *err);
 /* During an outage leave out what is not needed: index, retention, counts. */
 static inline bool store_link_is_down(const struct store_link *l)
 {
 	return l->down_since_ms != 0;
 }
 /* Waiting does not mend it: l->err says what a person must mend. */
-static inline bool store_link_is_unusable(const struct store_link *l)
-{
-	return l->down_since_ms && fw_err_is_permanent(l->err.rc);
-}
+bool store_link_is_unusable(const struct store_link *l);
 /* Until the next try, in ms; 0: now. */
 int64_t store_link_wait_ms(const struct store_link *l);
 /*

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/banned.h"
@@ -224,6 +225,16 @@ bool store_link_after(struct store_link *l, int rc, const struct fw_err *err)
 	else if (!rc && l->st && (!l->down_since_ms || l->answers || link_ping(l)))
 		link_recover(l, false);
 	return l->down_since_ms != 0;
+}
+
+bool store_link_after_round(struct store_link *l, int rc, const struct fw_err *err)
+{
+	return store_link_after(l, rc && !fw_err_is_of_store(rc) ? FW_EIO : rc, err);
+}
+
+bool store_link_is_unusable(const struct store_link *l)
+{
+	return l->down_since_ms && fw_err_is_permanent(l->err.rc);
 }
 
 int64_t store_link_idle_ms(const struct store_link *l)

@@ -233,8 +233,7 @@ static void auth_refresh(struct auth *a)
 	}
 	rc = rc ? rc : auth_uses_store(a, &err);
 	if (a->st)
-		/* what was not foreseen: open the store again */
-		(void)store_link_after(&a->link, !rc || fw_err_is_of_store(rc) ? rc : FW_EIO, &err);
+		(void)store_link_after_round(&a->link, rc, &err);
 	atomic_store(&a->reached, !rc || rc == FW_EAGAIN);
 }
 

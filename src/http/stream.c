@@ -752,8 +752,7 @@ static void *stream_run(void *ctx)
 		s->st = store_link_get(&s->link, &err);
 		if (s->st) {
 			rc = stream_watch(s, &err);
-			/* what was not foreseen: open the store again */
-			(void)store_link_after(&s->link, !rc || fw_err_is_of_store(rc) ? rc : FW_EIO, &err);
+			(void)store_link_after_round(&s->link, rc, &err);
 		} else {
 			readers_heartbeat(s);
 		}

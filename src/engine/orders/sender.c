@@ -100,8 +100,7 @@ static void sender_lost(void *ctx)
 
 void sender_store_used(struct fw_sender *s, int rc, const struct fw_err *err)
 {
-	/* what was not foreseen: read everything again */
-	(void)store_link_after(&s->link, !rc || fw_err_is_of_store(rc) ? rc : FW_EIO, err);
+	(void)store_link_after_round(&s->link, rc, err);
 }
 
 /* ---- the leader ------------------------------------------------------------------------------ */

@@ -451,8 +451,7 @@ static void hubs_on_tick(uv_timer_t *t)
 	if (store_link_wait_ms(&h->link) || !store_link_get(&h->link, &err))
 		return;
 	rc = hubs_run_tasks(h, &err);
-	/* what was not foreseen: read everything again */
-	(void)store_link_after(&h->link, !rc || fw_err_is_of_store(rc) ? rc : FW_EIO, &err);
+	(void)store_link_after_round(&h->link, rc, &err);
 }
 
 static void hubs_on_stop(uv_async_t *async)

@@ -617,7 +617,8 @@ START_TEST(replayed_rows_whose_ids_others_have)
 	ck_assert_int_eq(system(command), 0);
 	ck_assert_int_eq(start_and_stop(), 5);
 	sql("UPDATE incoming SET property_id = property_id + 100;"
-	    " CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property_id = 4 BEGIN SELECT RAISE(ABORT, 'no'); END;"
+	    " CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property_id = 4 BEGIN"
+	    " SELECT RAISE(ABORT, 'no'); END;"
 	    " INSERT INTO dead_letters SELECT id, 'another', 'why', 1 FROM incoming");
 	ck_assert(fw_snprintf(command, sizeof(command), "mv %s/* %s && rmdir %s", copy, wal, copy));
 	ck_assert_int_eq(system(command), 0);
