@@ -105,6 +105,22 @@ def refused(base):
         equal([e for e in lines(w) if e["property"] != "news"], [e["row"] for e in dead])
 
 
+@case("a dead letter whose id an event has is stored with a new one by a retry, and doctor counts it")
+def clashes(base):
+    with http_server(base) as d:
+        equal(d.push([event(1)])[0], 200)
+        w = d.feedwheel
+    holds("event ids" not in w.run("doctor", code=None).stdout, "no clash yet")
+    row = json.dumps({"id": 1, "property": "other", "property_section": 1, "property_id": 2, "remote_ip": "",
+                      "stamp": 7})
+    w.sql("INSERT INTO dead_letters SELECT id, '%s', 'why', 1 FROM incoming" % row, write=True)
+    r = w.run("events", "--retry")
+    equal(r.stdout, "1 event is stored\n")
+    holds("1 of the events had the id of another one" in r.stderr, r.stderr)
+    equal([e["property"] for e in lines(w)], ["news", "other"])
+    holds("1 of the pushed events had the id of another one" in w.run("doctor", code=None).stdout, "doctor")
+
+
 @contextlib.contextmanager
 def store_of(engine, base):
     if engine == "sqlite":

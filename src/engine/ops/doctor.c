@@ -394,7 +394,8 @@ static void doctor_clashes(struct doctor_run *d, int64_t n)
 	if (n)
 		doctor_report(d, "event ids", FW_DOCTOR_NOTE,
 			"nothing is lost; end servers of older versions, which make ids from their clocks",
-			"%lld pushed events had the ids of others, and were stored with new ones", (long long)n);
+			"%lld of the pushed events had the id of another one, and were stored with a new one",
+			(long long)n);
 }
 
 typedef int doctor_check(struct doctor_run *d, struct fw_store *st, struct fw_err *err);

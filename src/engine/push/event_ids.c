@@ -23,7 +23,7 @@ static int event_ids_clash(struct fw_store *st, struct fw_ids *ids, size_t n, ui
 	if (rc)
 		return rc;
 	*clash_n += n;
-	fw_warn("%zu events had ids of other events, and were given new ones: older versions made ids from the"
+	fw_warn("%zu of the events had the id of another one, and got a new one: older versions made ids from the"
 		" clock, and so do stores that became one",
 		n);
 	return 0;

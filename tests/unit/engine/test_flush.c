@@ -617,8 +617,8 @@ START_TEST(replayed_rows_whose_ids_others_have)
 	ck_assert_int_eq(system(command), 0);
 	ck_assert_int_eq(start_and_stop(), 5);
 	sql("UPDATE incoming SET property_id = property_id + 100;"
-	    " CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property_id = 4 BEGIN"
-	    " SELECT RAISE(ABORT, 'no'); END;"
+	    " CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property_id = 4"
+	    " BEGIN SELECT RAISE(ABORT, 'no'); END;"
 	    " INSERT INTO dead_letters SELECT id, 'another', 'why', 1 FROM incoming");
 	ck_assert(fw_snprintf(command, sizeof(command), "mv %s/* %s && rmdir %s", copy, wal, copy));
 	ck_assert_int_eq(system(command), 0);
@@ -896,6 +896,73 @@ START_TEST(ids_stay_in_their_range)
 }
 END_TEST
 
+#define TAKERS 3
+#define RANGES 300
+#define RANGE_IDS 40
+
+struct taker {
+	struct fw_ids *ids;
+	int64_t id[RANGES * RANGE_IDS];
+	size_t n;
+	_Atomic bool *over;
+};
+
+static void *take_ids(void *arg)
+{
+	struct taker *t = arg;
+
+	while (!atomic_load(t->over)) {
+		int64_t id = fw_ids_take(t->ids, 1, 0);
+
+		if (id && t->n < FW_N(t->id))
+			t->id[t->n++] = id;
+	}
+	return NULL;
+}
+
+/*
+ * Ranges change while ids are taken: each id is in the range of its number. The ranges overlap, as
+ * those of a server whose clock stands still.
+ */
+START_TEST(ids_of_threads_stay_in_their_ranges)
+{
+	static struct taker t[TAKERS];
+	static bool seen[RANGES + 1][RANGES + RANGE_IDS + 1];
+	pthread_t thread[TAKERS];
+	_Atomic bool over = false;
+	struct fw_ids ids;
+	size_t n = 0;
+
+	fw_ids_init(&ids);
+	for (size_t i = 0; i < TAKERS; i++) {
+		t[i] = (struct taker){.ids = &ids, .over = &over};
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, take_ids, &t[i]), 0);
+	}
+	for (int64_t number = 1; number <= RANGES; number++) {
+		fw_ids_range(&ids, number, number, number + RANGE_IDS - 1);
+		while (fw_ids_left(&ids) > RANGE_IDS / 2)
+			sched_yield();
+	}
+	while (fw_ids_left(&ids))
+		sched_yield();
+	atomic_store(&over, true);
+	for (size_t i = 0; i < TAKERS; i++)
+		pthread_join(thread[i], NULL);
+	for (size_t i = 0; i < TAKERS; i++) {
+		for (size_t k = 0; k < t[i].n; k++) {
+			int64_t number = t[i].id[k] & 1023, serial = t[i].id[k] >> 10;
+
+			ck_assert(number >= 1 && number <= RANGES);
+			ck_assert(serial >= number && serial < number + RANGE_IDS);
+			ck_assert(!seen[number][serial]);
+			seen[number][serial] = true;
+			n++;
+		}
+	}
+	ck_assert_uint_ge(n, RANGES);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("unit engine flush");
@@ -914,6 +981,7 @@ int main(void)
 	tcase_add_test(t, rings_too_small);
 	tcase_add_test(t, ids_rise);
 	tcase_add_test(t, ids_stay_in_their_range);
+	tcase_add_test(t, ids_of_threads_stay_in_their_ranges);
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(sp, wal_setup, wal_teardown);
 	tcase_set_timeout(sp, 120);
