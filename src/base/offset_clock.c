@@ -19,7 +19,8 @@ int64_t fw_offset_clock_ahead_ms(const struct fw_offset_clock *c)
 
 void fw_offset_clock_measure(struct fw_offset_clock *c, int64_t there_ms, int64_t asked_mono_ms)
 {
-	int64_t mono_ms = fw_mono_ms(), took_ms = mono_ms - asked_mono_ms, latest_ms = there_ms + took_ms, now_ms;
+	int64_t mono_ms = fw_mono_ms(), took_ms = mono_ms - asked_mono_ms, latest_ms = there_ms + took_ms, now_ms,
+		wall_ms;
 
 	if (!atomic_load(&c->known)) {
 		now_ms = there_ms + took_ms / 2;
@@ -30,6 +31,7 @@ void fw_offset_clock_measure(struct fw_offset_clock *c, int64_t there_ms, int64_
 		now_ms = FW_MAX(FW_MIN(now_ms, latest_ms), there_ms);
 	}
 	atomic_store(&c->offset_ms, now_ms - mono_ms);
-	atomic_store(&c->ahead_ms, fw_now_ms() - now_ms); /* wall clock: it is what is compared */
+	wall_ms = fw_now_ms(); /* wall clock: it is what is compared */
+	atomic_store(&c->ahead_ms, wall_ms < there_ms - 1 || wall_ms > latest_ms + 1 ? wall_ms - now_ms : 0);
 	atomic_store_explicit(&c->known, true, memory_order_release);
 }

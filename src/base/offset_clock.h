@@ -27,7 +27,10 @@ struct fw_offset_clock {
 
 /* Its time, Unix ms. Before the first measurement: our wall clock. */
 int64_t fw_offset_clock_ms(const struct fw_offset_clock *c);
-/* How far our wall clock is ahead of it; less than 0: behind. 0 before the first measurement. */
+/*
+ * How far our wall clock is ahead of it; less than 0: behind. 0: not measured yet, or they agree as
+ * far as the measurement tells.
+ */
 int64_t fw_offset_clock_ahead_ms(const struct fw_offset_clock *c);
 /*
  * Call it when the response has come. there_ms: the time that the other clock showed.

@@ -14,8 +14,8 @@
 #include "base/banned.h"
 
 #define WARN_AGAIN_MS (10 * FW_MINUTE_MS)
-#define WARN_CHANGED_MS FW_MINUTE_MS /* of another text */
-#define OWNERS_MAX 16                /* different `who` of a process */
+#define WARN_CHANGED_MS (10 * FW_SECOND_MS) /* of another text */
+#define OWNERS_MAX 16                       /* different `who` of a process */
 
 static _Atomic unsigned links_generation;
 static _Atomic size_t links_down_n;

@@ -96,7 +96,7 @@ def damaged_run(base):
         for command in (["run", "--once", "--workers", "1"], ["run", "--workers", "2"]):
             r = w.run(*command, "--quiet", code=STORE)
             error_is(r, "store.db", "the file is damaged", "restore a backup", lines=4)
-            holds("next try" not in r.stderr, r.stderr)
+            holds("the store is unavailable" not in r.stderr, r.stderr)
             for worker in ("worker 0:", "worker 1:"):
                 holds(r.stderr.count(worker) <= 1, r.stderr)
             equal(r.stderr.count("\nfeedwheel: "), 1, r.stderr)
@@ -119,7 +119,7 @@ def damaged_server(base):
             equal(server.request("GET", "/healthz")[0], 200)
         w.run("add", "http://127.0.0.1/feed") # another process's commit: the server reads the pages anew
         wait_for("the row", lambda: server.stored() == 1)
-        holds("the store accepts rows again" in w.last_log(), w.last_log())
+        holds("pushes: the store answers again" in w.last_log(), w.last_log())
         server.stop()
     finally:
         if server.process.poll() is None:
@@ -258,12 +258,12 @@ def full_file(base):
 
 @case("run on a full disk waits for space and continues")
 def full_disk_run(base):
-    full_run(base, SmallDisk, "next try")
+    full_run(base, SmallDisk, "the store is unavailable")
 
 
 @case("run with a limit on the file size waits and continues without the limit")
 def full_file_run(base):
-    full_run(base, LimitedFiles, "next try")
+    full_run(base, LimitedFiles, "the store is unavailable")
 
 
 @case("an invalid URL is an error that names its wrong part")
