@@ -123,14 +123,27 @@ static void link_drop(struct store_link *l)
 	l->st = NULL;
 }
 
+/* One more refusal: is it as good as a broken connection? */
+static bool link_is_refused(struct store_link *l)
+{
+	int64_t mono_ms = fw_mono_ms();
+
+	if (!l->refused_n++)
+		l->refused_since_ms = mono_ms;
+	if (l->refused_n < STORE_LINK_REFUSED_MAX && mono_ms - l->refused_since_ms < STORE_LINK_REFUSED_MS)
+		return false;
+	l->refused_n = 0;
+	return true;
+}
+
 /* A piece of work, a ping or an opening failed. */
 static void link_fail(struct store_link *l, int rc, const struct fw_err *err)
 {
 	bool refused = l->st && (rc == FW_EAGAIN || rc == FW_ENOMEM), begins = !l->down_since_ms;
-	bool persists = !refused || ++l->refused_n % STORE_LINK_REFUSED_MAX == 0;
-	bool closes = l->st && (!refused || (persists && fw_store_is_remote(l->config->store)));
+	bool persists = !refused || link_is_refused(l), closes = l->st && !refused;
 	int64_t mono_ms = fw_mono_ms();
 
+	closes = closes || (refused && persists && fw_store_is_remote(l->config->store));
 	l->answers = false;
 	l->recovered_n = atomic_load(&links_recovered_n);
 	l->err = *err;

@@ -33,7 +33,6 @@ static int connect_failed(struct postgres_db *s, struct fw_err *err)
 		int rc;
 		const char *remedy;
 	} KNOWN[] = {
-		{"session is read-only", FW_EIO, SQL_READ_ONLY},
 		{"too many clients", FW_EAGAIN, "raise max_connections or run fewer workers"},
 		{"remaining connection slots", FW_EAGAIN, "raise max_connections or run fewer workers"},
 		{"too many connections", FW_EAGAIN,
@@ -50,6 +49,8 @@ static int connect_failed(struct postgres_db *s, struct fw_err *err)
 	const char *text = PQerrorMessage(s->c);
 	struct fw_str rest, line = fw_str_split(fw_str(text), '\n', &rest);
 
+	if (strstr(text, "session is read-only")) /* the server's line says no more, but takes room */
+		return fw_err_set(err, FW_EIO, "%s: %s", s->sql.name, SQL_READ_ONLY);
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
 		if (strstr(text, KNOWN[i].words))
 			return fw_err_set(
