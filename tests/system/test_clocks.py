@@ -9,7 +9,7 @@ import os
 from datetime import datetime, timezone
 
 from clocks import environment
-from harness import Feedwheel, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
+from harness import SOON, Feedwheel, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
 from http_server import http_server, metric
 
 FEEDS = 12
@@ -61,12 +61,36 @@ def once_each(base, engine):
             equal(w.log().count("this machine's clock is"), 1, "lines about the clock: " + w.log())
 
 
+def never_too_soon(o):
+    """No feed was requested again before its interval was over: 1 s at least (SOON)."""
+    last = {}
+    for r in o.requests():
+        gap_s = (r["start_us"] - last.get(r["feed"], r["start_us"] - 10**9)) / 10**6
+        holds(gap_s > 0.9, "%.2f s after the last request for the feed" % gap_s)
+        last[r["feed"]] = r["start_us"]
+
+
+@each_engine("two machines whose clocks are 20 minutes apart share the feeds, none of which is fetched too often",
+             leave_out=ELSEWHERE)
+def apart(base, engine):
+    with wrong(base, engine, SOON + "lease_ms = 3s\n") as (o, on):
+        one, right = on("+10m", 0)
+        other = Feedwheel(base, "sandbox = off\nworkers = 1\n" + SOON, "other.db", one.store)
+        other.environment.update(environment("-10m"))
+        other.log_file += "other"
+        machines = [w.start("run") for w in (one, other)]
+        wait_for("both", lambda: len(right.json("status")["workers"]) == 2)
+        before = o.stats()["requests"]
+        wait_for("four rounds", lambda: o.stats()["requests"] >= before + 4 * FEEDS, 60)
+        for p in machines:
+            stopped(p)
+        never_too_soon(o)
+
+
 @each_engine("a clock that is set while a worker runs changes nothing", leave_out=ELSEWHERE)
 def set_meanwhile(base, engine):
-    interval_s = 2
-    conf = "interval_min_ms = %ds\ninterval_ms = %ds\ninterval_max_ms = %ds\n" % (3 * (interval_s,))
     file = os.path.join(base, "offset")
-    with wrong(base, engine, conf) as (o, on):
+    with wrong(base, engine, SOON) as (o, on):
         def sets(offset):
             with open(file + ".new", "w", encoding="ascii") as f:
                 f.write(offset)
@@ -80,11 +104,7 @@ def set_meanwhile(base, engine):
             wait_for("a visit of each feed, and another one", lambda before=before:
                      o.stats()["requests"] >= before + 2 * FEEDS, 60)
         stopped(p)
-        last = {}
-        for r in o.requests():
-            gap_s = (r["start_us"] - last.get(r["feed"], r["start_us"] - 10**9)) / 10**6
-            holds(gap_s > interval_s * 0.9, "%.2f s after the last request for the feed" % gap_s)
-            last[r["feed"]] = r["start_us"]
+        never_too_soon(o)
 
 
 @each_engine("retention of a machine that is 40 days ahead removes nothing that is fresh", leave_out=ELSEWHERE)
