@@ -27,7 +27,7 @@ bool __wrap_fw_store_is_remote(const char *url);
 int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *e);
 int __wrap_fw_store_ping(struct fw_store *st, struct fw_err *e);
 void __wrap_fw_store_close(struct fw_store *st);
-void __wrap_fw_log(enum fw_log_level level, const char *fmt, ...);
+FW_PRINTF(2, 3) void __wrap_fw_log(enum fw_log_level level, const char *fmt, ...);
 
 int64_t __wrap_fw_mono_ms(void)
 {
