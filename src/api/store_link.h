@@ -11,10 +11,10 @@
  *
  *   - FW_EIO: the connection is of no use. It is closed, and opened again: at once, then after a
  *     backoff. A server that takes no writes is FW_EIO on every engine (store/driver.h).
- *   - FW_EAGAIN, FW_ENOMEM: the connection is kept, and the owner backs off. Only the third one in
- *     a row, or one that comes 5 s after the first, begins an outage; on a server it counts as
- *     FW_EIO: after a failover the connected server may be alive, but no longer the one that its
- *     name leads to.
+ *   - FW_EAGAIN, FW_ENOMEM: the connection is kept, and the owner backs off. Only the third one, or
+ *     one that comes 5 s after the first, begins an outage; 5 s without one count anew. On a server
+ *     it counts as FW_EIO: after a failover the connected server may be alive, but no longer the
+ *     one that its name leads to.
  *   - FW_EUNUSABLE, FW_EVERSION: waiting does not mend it (base/err.h). A worker ends; who serves
  *     goes on, and tries again with the longest backoff.
  *   - Others are the caller's business.
@@ -54,11 +54,11 @@ struct store_link {
 	int64_t down_since_ms;     /* monotonic; 0: no outage */
 	int64_t pinged_ms;         /* monotonic: the last answered ping, or opening */
 	bool answers;              /* it answered a ping since the last failure */
-	unsigned refused_n;        /* in a row */
-	int64_t refused_since_ms;  /* monotonic: the first of them */
-	unsigned generation;       /* of store_links_renew(), at the last ping */
-	unsigned recovered_n;      /* others that were back when it failed last */
-	struct fw_err err;         /* the last one */
+	unsigned refused_n;
+	int64_t refused_since_ms, refused_at_ms; /* monotonic: the first and the last of them */
+	unsigned generation;                     /* of store_links_renew(), at the last ping */
+	unsigned recovered_n;                    /* others that were back when it failed last */
+	struct fw_err err;                       /* the last one */
 };
 
 /* The open store. NULL: an outage; *err says why. */

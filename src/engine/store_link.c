@@ -128,6 +128,7 @@ static bool link_is_refused(struct store_link *l)
 {
 	int64_t mono_ms = fw_mono_ms();
 
+	l->refused_at_ms = mono_ms;
 	if (!l->refused_n++)
 		l->refused_since_ms = mono_ms;
 	if (l->refused_n < STORE_LINK_REFUSED_MAX && mono_ms - l->refused_since_ms < STORE_LINK_REFUSED_MS)
@@ -175,7 +176,9 @@ static void link_recover(struct store_link *l, bool closed)
 		link_log_up(l, closed, fw_mono_ms());
 	}
 	l->backoff_ms = l->at_ms = 0;
-	l->refused_n = 0;
+	/* writes may be refused while others succeed: on a full disk heartbeats do */
+	if (fw_mono_ms() - l->refused_at_ms >= STORE_LINK_REFUSED_MS)
+		l->refused_n = 0;
 }
 
 /* False: it failed, and the link knows. */

@@ -249,16 +249,28 @@ START_TEST(refusals_that_take_long_begin_an_outage_sooner)
 }
 END_TEST
 
-START_TEST(a_success_between_refusals_counts_anew)
+START_TEST(a_while_without_refusals_counts_anew)
 {
 	opens();
 	for (int i = 0; i < 10; i++) {
 		ck_assert(!after(FW_EAGAIN));
 		ck_assert(!after(FW_EAGAIN));
-		pass(10);
+		pass(STORE_LINK_REFUSED_MS);
 		ck_assert(!after(0));
 	}
 	ck_assert_uint_eq(close_n + warn_n, 0);
+}
+END_TEST
+
+/* On a full disk heartbeats succeed and commits do not. */
+START_TEST(successes_between_refusals_hide_no_outage)
+{
+	opens();
+	for (int i = 0; i < 3; i++) {
+		ck_assert(!after(0));
+		ck_assert_int_eq(after(FW_EAGAIN), i == 2);
+	}
+	ck_assert_uint_eq(warn_n, 1);
 }
 END_TEST
 
@@ -473,8 +485,9 @@ int main(void)
 	const TTest *const all[] = {opens_once_and_keeps_it, a_broken_connection_is_opened_again_at_once,
 		the_backoff_grows_within_bounds_and_spreads, three_refusals_of_a_server_count_as_a_broken_connection,
 		a_file_is_not_opened_again_for_refusals, refusals_that_take_long_begin_an_outage_sooner,
-		a_success_between_refusals_counts_anew, an_outage_lasts_until_a_ping_is_answered,
-		other_errors_are_the_callers_business, what_fails_after_the_opening_is_an_opening_that_failed,
+		a_while_without_refusals_counts_anew, successes_between_refusals_hide_no_outage,
+		an_outage_lasts_until_a_ping_is_answered, other_errors_are_the_callers_business,
+		what_fails_after_the_opening_is_an_opening_that_failed,
 		an_outage_is_logged_once_and_again_every_ten_minutes, links_with_one_name_are_one_in_the_log,
 		a_link_that_is_closed_in_an_outage_says_nothing, a_stop_does_not_wait,
 		a_link_pings_when_its_last_ping_is_old, what_waiting_does_not_mend_is_tried_rarely, an_idle_link_pings,
