@@ -124,10 +124,8 @@ static void link_drop(struct store_link *l)
 }
 
 /* One more refusal: is it as good as a broken connection? */
-static bool link_is_refused(struct store_link *l)
+static bool link_is_refused(struct store_link *l, int64_t mono_ms)
 {
-	int64_t mono_ms = fw_mono_ms();
-
 	l->refused_at_ms = mono_ms;
 	if (!l->refused_n++)
 		l->refused_since_ms = mono_ms;
@@ -141,10 +139,10 @@ static bool link_is_refused(struct store_link *l)
 static void link_fail(struct store_link *l, int rc, const struct fw_err *err)
 {
 	bool refused = l->st && (rc == FW_EAGAIN || rc == FW_ENOMEM), begins = !l->down_since_ms;
-	bool persists = !refused || link_is_refused(l), closes = l->st && !refused;
 	int64_t mono_ms = fw_mono_ms();
+	bool persists = !refused || link_is_refused(l, mono_ms);
+	bool closes = l->st && persists && (!refused || fw_store_is_remote(l->config->store));
 
-	closes = closes || (refused && persists && fw_store_is_remote(l->config->store));
 	l->answers = false;
 	l->recovered_n = atomic_load(&links_recovered_n);
 	l->err = *err;

@@ -414,8 +414,6 @@ static void doctor_store(struct doctor_run *d)
 		return;
 	}
 	if (!rc)
-		rc = fw_store_ping(st, &err);
-	if (!rc)
 		rc = fw_store_stats(st, &s, &err);
 	if (!rc) {
 		doctor_report(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries",
