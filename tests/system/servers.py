@@ -26,9 +26,12 @@ class PrivateServer:
         self.user = USERS[engine] if os.geteuid() == 0 else None
         self.log = os.path.join(base, name + ".log")
         os.chmod(base, 0o777 if self.user else 0o711) # the server's user creates the socket there
-        os.makedirs(self.home, exist_ok=True)
-        if self.user:
-            shutil.chown(self.home, self.user)
+        # a folder of its own: where it starts, a MariaDB server deletes the temporary tables of others
+        self.env = dict(os.environ, TMPDIR=os.path.join(base, name + ".tmp"))
+        for path in self.home, self.env["TMPDIR"]:
+            os.makedirs(path, exist_ok=True)
+            if self.user:
+                shutil.chown(path, self.user)
         getattr(self, "make_" + engine, lambda: os.mkdir(self.data))()
         self.start()
 
@@ -42,7 +45,7 @@ class PrivateServer:
     def once(self, *argv):
         with open(self.log, "ab") as log:
             subprocess.run(self.command(*argv), check=True, stdin=subprocess.DEVNULL,
-                           stdout=log, stderr=log, cwd=self.home)
+                           stdout=log, stderr=log, cwd=self.home, env=self.env)
 
     # -- PostgreSQL
 
@@ -111,7 +114,7 @@ class PrivateServer:
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 self.command(*getattr(self, "argv_" + self.engine)()),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.home)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.home, env=self.env)
         try:
             wait_for("the server", self.responds, 60)
         except AssertionError as e:
