@@ -23,14 +23,15 @@ def die(message, *arguments):
 
 
 def size(name, usual, tiny):
-    """A number: from the environment variable, or the usual one, or with TINY=1 the tiny one."""
+    """A number: from the environment variable, or the usual one, or with TINY=1 the tiny one. 0 only if
+    that is the usual one."""
     value = os.environ.get(name)
     default = tiny if os.environ.get("TINY") else usual
     try:
         number = type(usual)(value) if value else default
     except ValueError:
-        number = 0
-    if number <= 0:
+        number = -1
+    if number < 0 or (usual and not number):
         die("%s=%s: not a number above 0", name, value)
     return number
 

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: ISC
 """Each benchmark works in a size of seconds: it prints its rows, and an unknown name is an error.
 The figures are not checked: at this size, and beside other tests, most rows are short."""
+import glob
 import os
 import re
 import shutil
 import subprocess
+import sys
 
 from harness import BUILD, ROOT, Skip, case, engines, equal, holds, run, sanitized
 
@@ -46,6 +48,19 @@ def tree_with_build(base):
     os.mkdir(tree)
     os.symlink(BUILD, os.path.join(tree, "build"))
     return tree
+
+
+@case("each part reads its usual sizes")
+def usual_sizes(_):
+    sizes = {name: value for name, value in os.environ.items() if name != "TINY"}
+    for script in sorted(glob.glob(os.path.join(ROOT, "bench", "*.py"))):
+        name = os.path.basename(script)[:-len(".py")]
+        with open(script, encoding="utf-8") as f:
+            if not re.search(r"^from table import", f.read(), re.M):
+                continue
+        r = subprocess.run([sys.executable, "-c", "import %s" % name], cwd=os.path.dirname(script),
+                           env={**sizes, "BEFORE": ROOT}, capture_output=True, text=True, check=False)
+        equal(r.returncode, 0, "%s: %s" % (name, r.stderr))
 
 
 @case("bench-plan: durations known, a first run, hosts with a limit")
