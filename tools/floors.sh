@@ -42,8 +42,8 @@ BEGIN {
 	only["^uv\\.h$"] = "^src/(fetch|engine)/"
 	only["^microhttpd\\.h$"] = "^src/http/"
 	only["^(gumbo|uchardet|iconv)\\.h$"] = "^src/(parse|http)/"
-	only["^jansson\\.h$"] = \
-		"^src/((parse|http|query)/|engine/(push/event_row|run/run_record|records|orders/|out/|websub/))"
+	only["^jansson\\.h$"] = "^src/((parse|http|query)/|store/inbox|" \
+		"engine/(push/event_row|run/run_record|records|orders/|out/|websub/))"
 	only["^sqlite3\\.h$"] = "^src/store/(sql/)?sqlite"
 	only["^(libpq-fe|postgres)"] = "^src/store/(sql/)?postgres"
 	only["^(mysql|mariadb|errmsg)"] = "^src/store/(maria|mysql)"

@@ -635,6 +635,7 @@ struct fw_store_stats {
 	int64_t size_bytes;  /* -1: unknown */
 	int64_t schema;
 	int64_t last_feed_id, last_entry_id, last_visit_id; /* highest id in use; 0: none */
+	int64_t inbox_n, inbox_refused_n; /* rows that other programs put in, and wait; those that were refused */
 	int64_t clash_n; /* events that came with the id of another one, and were stored with a new one */
 };
 
@@ -667,7 +668,8 @@ struct fw_control {
 	int64_t id; /* rising */
 	enum fw_control_kind kind;
 	int64_t created_ms;
-	bool paused; /* for after_id < 0 only: the newest PAUSE or RESUME is a PAUSE */
+	bool paused;                        /* for after_id < 0 only: the newest PAUSE or RESUME is a PAUSE */
+	char worker[FW_RECORD_KEY_MAX + 1]; /* the only one that obeys it; "": all do */
 };
 
 /*

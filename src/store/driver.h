@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The contract of a storage driver: 34 functions (slots). Callers use the front (store.c), which
+ * The contract of a storage driver: 35 functions (slots). Callers use the front (store.c), which
  * checks arguments, words errors and adds what is the same on every engine.
  *
  * The schedule
@@ -399,6 +399,25 @@ typedef int store_match_summary_fn(struct store *st, fw_match_summary_cb *cb, vo
 typedef int store_orders_version_fn(struct store *st, bool raise, struct fw_orders_version *out, struct fw_err *err);
 
 /*
+ * Take rows of the inbox (inbox.h), oldest first: all of control, then up to `limit` of
+ * feeds_to_fetch. Cheap if there are none: one round trip.
+ */
+struct store_inbox_feed;
+struct store_inbox {
+	size_t limit;
+	/*
+	 * Make a feed of a row: url, title, folder, login, interval. FW_EINVAL: the row is refused
+	 * for this reason. May be called again for the same row. Its strings live until the call of
+	 * the slot ends.
+	 */
+	int (*feed)(void *ctx, const struct store_inbox_feed *row, struct fw_feed_new *feed, struct fw_err *err);
+	void *ctx;
+	size_t control_n, feed_n, new_n, refused_n; /* out: rows taken; feeds of them that are new; refused rows */
+	bool more;                                  /* out: further rows wait */
+};
+typedef int store_inbox_fn(struct store *st, struct store_inbox *in, struct fw_err *err);
+
+/*
  * Put a record in place of the record of its kind and key. if_absent: keep a record that exists and
  * has not expired at r->at_ms, and set *was; of concurrent callers exactly one gets *was false.
  * wake: wake the callers of wait.
@@ -449,6 +468,7 @@ struct store_driver {
 	store_record_put_fn *record_put;
 	store_record_list_fn *record_list;
 	store_record_remove_fn *record_remove;
+	store_inbox_fn *inbox;                 /* NULL: not yet */
 	const struct store_accounts *accounts; /* NULL: the engine has none (accounts.h) */
 };
 

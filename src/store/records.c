@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "store/driver.h"
+#include "store/inbox.h"
 #include "base/banned.h"
 
 /*
@@ -15,10 +16,9 @@
  * can. Records with it are not listed, and not copied with a store.
  */
 #define OWN "~"
-#define CONTROL FW_STR(OWN "control")
-#define PAUSED FW_STR(OWN "paused") /* the last PAUSE or RESUME: outlives its message */
+#define CONTROL FW_STR(STORE_CONTROL_KIND)
+#define PAUSED FW_STR(STORE_PAUSED_KIND) /* the last PAUSE or RESUME: outlives its message */
 #define WORKER FW_STR(OWN "worker")
-#define CONTROL_KEPT_MS (7 * FW_DAY_MS)
 #define WORKER_KEPT_MS FW_DAY_MS
 #define HEARTBEAT_N 8 /* numbers in a heartbeat of 0.1.0; later ones follow */
 
@@ -153,9 +153,11 @@ static int control_paused_put(struct store *to, const struct fw_record *message,
 static int control_row(void *ctx, const struct fw_record *r)
 {
 	struct fw_control *c = ctx;
+	struct fw_str worker;
 	int64_t kind;
 
-	if (!fw_str_int(r->key, &c->id) || !fw_str_int(r->value, &kind))
+	if (!fw_str_int(r->key, &c->id) || !fw_str_int(fw_str_split(r->value, ' ', &worker), &kind) ||
+		!fw_str_copy(c->worker, sizeof(c->worker), worker))
 		return 0;
 	c->kind = (enum fw_control_kind)kind;
 	c->created_ms = r->at_ms;
@@ -205,7 +207,7 @@ int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t
 	rc = now_ms ? 0 : to->driver->clock(to, &r.at_ms, err);
 	(void)fw_snprintf(value, sizeof(value), "%d", (int)kind);
 	r.value = fw_str(value);
-	r.until_ms = r.at_ms + CONTROL_KEPT_MS;
+	r.until_ms = r.at_ms + STORE_CONTROL_KEPT_MS;
 	if (!rc && (kind == FW_CONTROL_PAUSE || kind == FW_CONTROL_RESUME))
 		rc = control_paused_put(to, &r, err);
 	return rc ? rc : control_message_put(to, &r, err);
