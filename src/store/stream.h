@@ -17,6 +17,7 @@ struct store_stream_row {
 struct store_stream {
 	const char *url;      /* redis://HOST:PORT/DB, with the options of a store */
 	struct fw_str stream; /* its key */
+	int64_t max;          /* about how many rows the stream keeps; 0: all */
 	struct fw_str message_id;
 	int64_t timeout_ms; /* of the connection, and again of the answer */
 	/* why an address must not be connected to, or NULL; NULL: all may be */

@@ -304,6 +304,26 @@ def streams(base, engine):
         equal(json.loads(rows[0]["message"])["entry"]["title"], "wanted 0")
 
 
+@each_engine("a stream keeps about as many entries as its order says", leave_out=["postgres", "mysql"])
+def bounded_stream(base, engine):
+    with server(engine, base) as s:
+        url = s.url()
+        w = filled(Feedwheel(base, store=url), 150)
+        w.run("order", "add", "few", "wanted", "--to", "redis:few?maxlen=20")
+        w.run("order", "add", "all", "wanted", "--to", "redis:all?maxlen=0")
+        for name in "few", "all":
+            w.run("order", "pause", name)
+        replay(w, "few", "all")
+        with http_server(base, store=url):
+            for name in "few", "all":
+                w.run("order", "resume", name)
+            wait_for("the deliveries", lambda: is_done(w, "few") and is_done(w, "all"))
+        ids = [int(f["id"]) for f in stream(url, "few")]
+        holds(20 <= len(ids) < 100, len(ids))
+        equal(ids, entries(w)[-len(ids):])
+        equal([int(f["id"]) for f in stream(url, "all")], entries(w))
+
+
 @contextlib.contextmanager
 def redis_on_tcp(base):
     """The address of a Redis of this test's own."""

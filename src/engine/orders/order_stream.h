@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Destinations that are streams of Redis: "redis:STREAM", "redis://HOST:PORT/DB?stream=STREAM". */
+/*
+ * Destinations that are streams of Redis: "redis:STREAM", "redis:STREAM?maxlen=N",
+ * "redis://HOST:PORT/DB?stream=STREAM&maxlen=N".
+ */
 #ifndef FW_ENGINE_ORDER_STREAM_H
 #define FW_ENGINE_ORDER_STREAM_H
 
@@ -9,6 +12,7 @@
 struct order_stream {
 	const char *url; /* of the server; NULL: that of the store */
 	struct fw_str stream;
+	int64_t max; /* about how many entries it keeps; 0: all */
 };
 
 /* Strings go into the arena. FW_EINVAL with the remedy; FW_EUNSUP: this build has no Redis. */

@@ -69,6 +69,7 @@ static int thread_stream(struct sender_thread *t, int64_t timeout_ms, struct fw_
 
 	t->stream = (struct store_stream){.url = to.url ? to.url : a->s->config->store,
 		.stream = to.stream,
+		.max = to.max,
 		.message_id = fw_str(a->message_id),
 		.timeout_ms = timeout_ms,
 		.refuses = to.url ? thread_refuses : NULL, /* the store's own server is permitted */

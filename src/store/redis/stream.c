@@ -23,6 +23,11 @@ static void stream_collect(struct rs_conn *c, const struct store_stream *s)
 		rs_conn_begin(c);
 		rs_conn_add(c, FW_STR("XADD"));
 		rs_conn_add(c, s->stream);
+		if (s->max) {
+			rs_conn_add(c, FW_STR("MAXLEN"));
+			rs_conn_add(c, FW_STR("~"));
+			stream_word(c, s->max);
+		}
 		rs_conn_add(c, FW_STR("*"));
 		rs_conn_add(c, FW_STR("id"));
 		stream_word(c, row->id);

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 #include "engine/orders/exchange.h"
+#include "engine/orders/order_stream.h"
 #include "engine/orders/webhook.h"
 #include "../../suite.h"
 
@@ -119,6 +120,10 @@ START_TEST(bad_orders_are_refused_with_words)
 		{"a", "x", "file:/x/%Y%m%S", "knows %Y %m %d %H %M"},
 		{"a", "x", "file:x", "absolute path"},
 		{"a", "x", "redis:", "name of a stream"},
+		{"a", "x", "redis:?maxlen=5", "name of a stream"},
+		{"a", "x", "redis:s?maxlen=", "maxlen=: not a number from 0 to 1000000000"},
+		{"a", "x", "redis:s?maxlen=-1", "maxlen=-1: not a number"},
+		{"a", "x", "redis://h/?stream=s&maxlen=2000000000", "maxlen=2000000000: not a number"},
 		{"a", "x", "https://", "host"},
 	};
 
@@ -127,6 +132,32 @@ START_TEST(bad_orders_are_refused_with_words)
 
 		ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), FW_EINVAL);
 		ck_assert_msg(strstr(err.text, T[i].words) != NULL, "%s: %s", T[i].words, err.text);
+	}
+}
+END_TEST
+
+START_TEST(a_stream_is_bounded) /* unless the order says that it is not */
+{
+	static const struct {
+		const char *to, *url, *stream;
+		int64_t max;
+	} T[] = {
+		{"redis:s", NULL, "s", 100000},
+		{"redis:s?maxlen=7", NULL, "s", 7},
+		{"redis:s?maxlen=0", NULL, "s", 0},
+		{"redis:s?x=1", NULL, "s?x=1", 100000},
+		{"redis://h:1/2?stream=s", "redis://h:1/2", "s", 100000},
+		{"redis://h:1/2?maxlen=7&stream=s&timeout_ms=9", "redis://h:1/2?timeout_ms=9", "s", 7},
+		{"redis://h:1/2?timeout_ms=9&stream=s&maxlen=0", "redis://h:1/2?timeout_ms=9", "s", 0},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct order_stream s;
+
+		ck_assert_msg(order_stream_read(&a, fw_str(T[i].to), &s, &err) == 0, "%s: %s", T[i].to, err.text);
+		ck_assert_msg(fw_str_eq(s.stream, fw_str(T[i].stream)), "%s: %.*s", T[i].to, FW_STR_ARG(s.stream));
+		ck_assert_int_eq(s.max, T[i].max);
+		ck_assert(s.url ? T[i].url && strcmp(s.url, T[i].url) == 0 : !T[i].url);
 	}
 }
 END_TEST
@@ -455,9 +486,9 @@ int main(void)
 		a_missing_order_suggests_a_name, orders_are_listed_across_pages, bad_orders_are_refused_with_words,
 		a_second_secret_is_kept_while_one_is_rotated, a_delivery_is_read_as_it_was_put,
 		an_exchange_has_what_its_address_says, a_wrong_exchange_is_refused_with_words,
-		a_webhook_is_signed_as_the_standard_has_it, bad_secrets_are_refused, an_order_needs_a_valid_secret,
-		changes_are_applied, a_broken_order_can_only_be_removed, dead_letters_wait_again,
-		old_entries_are_matched_again};
+		a_webhook_is_signed_as_the_standard_has_it, bad_secrets_are_refused, a_stream_is_bounded,
+		an_order_needs_a_valid_secret, changes_are_applied, a_broken_order_can_only_be_removed,
+		dead_letters_wait_again, old_entries_are_matched_again};
 
 	tcase_add_checked_fixture(t, open_store, close_store);
 	for (size_t i = 0; i < FW_N(every); i++)
