@@ -228,5 +228,5 @@ int rs_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct
 	inspect_server(r, cb, ctx);
 	inspect_durability(r, cb, ctx);
 	inspect_memory(r, cb, ctx);
-	return 0;
+	return rs_inbox_inspect(r, cb, ctx, err);
 }

@@ -698,6 +698,15 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 		r->target.name, (long long)schema, RS_SCHEMA);
 }
 
+/* On one server the lists of other programs need no hash tag: so they are easier to write. */
+static int door_name_init(struct rs *r, struct fw_err *err)
+{
+	r->door = r->tag[RS_META];
+	if (r->cell_n == 1 && !r->cluster)
+		r->door = fw_str(fw_arena_printf(&r->own, "%.*s:", FW_STR_ARG(r->prefix)));
+	return r->own.failed ? rs_no_memory(r, err) : 0;
+}
+
 static void rs_close(struct store *st)
 {
 	struct rs *r = rs_of(st);
@@ -741,6 +750,7 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	rc = rc ? rc : library_load(r, r->conn[RS_META], err);
 	rc = rc ? rc : cells_find(r, RS_META, err);
 	rc = rc ? rc : schema_open(r, cfg, err);
+	rc = rc ? rc : door_name_init(r, err);
 	if (rc) {
 		rs_close(&r->store);
 		return rc;
@@ -788,4 +798,5 @@ const struct store_driver store_redis = {
 	.record_put = rs_record_put,
 	.record_list = rs_record_list,
 	.record_remove = rs_record_remove,
+	.inbox = rs_inbox,
 };

@@ -25,7 +25,8 @@
  *	void            set of feed ids that will never exist
  *	merging         hash, feed id to the feed that gets its entries, while the merge runs
  *
- * Cell 0 also holds what exists once per store: see script/meta.lua.
+ * Cell 0 also holds what exists once per store: see script/meta.lua. Lists that other programs
+ * fill: inbox.c.
  *
  * Transactions. On one server each slot is one transaction. Exceptions are the slots that change
  * addresses of several feeds: load, feed_drop, and a commit whose outcome brings a new address. On
@@ -144,6 +145,7 @@ struct rs {
 	struct rs_target target;
 	struct fw_buf shown; /* the URL without its password */
 	struct fw_str prefix, tag[RS_CELLS], channel;
+	struct fw_str door; /* what the names of the lists of inbox.c begin with */
 	/* One per cell, because WATCH is a state of the connection. With one cell: the first. */
 	struct rs_conn *conn[RS_CELLS];
 	int cell_n;                       /* 1 or RS_CELLS */
@@ -363,6 +365,9 @@ store_record_put_fn rs_record_put; /* records.c */
 store_record_list_fn rs_record_list;
 store_record_remove_fn rs_record_remove;
 store_inspect_fn rs_inspect; /* inspect.c */
+store_inbox_fn rs_inbox;     /* inbox.c */
+int rs_inbox_count(struct rs *r, int64_t *waiting_n, int64_t *refused_n, struct fw_err *err);
+int rs_inbox_inspect(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
 
 /* commit.c: revoke reserved entry ids whose process did not store its entries in time. */
 int rs_ids_revoke(struct rs *r, struct fw_err *err);

@@ -185,6 +185,9 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 		out->last_feed_id = FW_MAX(out->last_feed_id, rs_int(e[11]));
 		out->clash_n += rs_int(e[12]);
 	}
+	rc = rs_inbox_count(r, &out->inbox_n, &out->inbox_refused_n, err);
+	if (rc)
+		return rc;
 	out->feed_n = out->active_n + out->paused_n + out->gone_n + out->quarantined_n;
 	if (!fw_str_int(rs_info(r, "memory", "used_memory_dataset"), &out->size_bytes))
 		out->size_bytes = -1;

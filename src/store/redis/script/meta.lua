@@ -196,6 +196,16 @@ function ops.orders_raise()
 	orders_raise(next_arg())
 end
 
+local function record_store(name, ms, ends, value)
+	call('HSET', P .. 'records', name, ms .. ' ' .. ends .. ' ' .. value)
+	call('ZADD', P .. 'record_names', 0, name)
+	if ends == '-' then
+		call('ZREM', P .. 'record_ends', name)
+	else
+		call('ZADD', P .. 'record_ends', ends, name)
+	end
+end
+
 -- record_put name value at until|- if_absent wake step -> 1: a record exists and stays
 function ops.record_put()
 	local name, value, ms, ends, if_absent, wake = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(),
@@ -205,13 +215,7 @@ function ops.record_put()
 	if was and not (over and over <= tonumber(ms)) then
 		return 1
 	end
-	call('HSET', P .. 'records', name, ms .. ' ' .. ends .. ' ' .. value)
-	call('ZADD', P .. 'record_names', 0, name)
-	if ends == '-' then
-		call('ZREM', P .. 'record_ends', name)
-	else
-		call('ZADD', P .. 'record_ends', ends, name)
-	end
+	record_store(name, ms, ends, value)
 	if wake == '1' then
 		call('PUBLISH', ARGV[2], ARGV[3])
 	end

@@ -2,20 +2,27 @@
 --
 -- Operations that write one cell: feeds are created, changed, merged and removed.
 
+-- The shard goes into shards.
+local function feed_create(id, row, feed, shards)
+	local shard = sub(feed, 1, 4)
+	if call('HSETNX', P .. 'feed', id, feed) == 1 then
+		call('ZADD', P .. 'feed_ids', id, id)
+		call('HSET', schedule(shard), id, row)
+		shards[shard] = true
+	end
+end
+
 -- create {id row feed}... -> per feed 1: it exists now, 0: another process took its address before
 -- (void)
 function ops.create()
 	local answer, shards = {}, {}
 	for i = 1, next_int() do
 		local id, row, feed = next_arg(), next_arg(), next_arg()
-		local shard = sub(feed, 1, 4)
 		answer[i] = 1
 		if call('SISMEMBER', P .. 'void', id) == 1 then
 			answer[i] = 0
-		elseif call('HSETNX', P .. 'feed', id, feed) == 1 then
-			call('ZADD', P .. 'feed_ids', id, id)
-			call('HSET', schedule(shard), id, row)
-			shards[shard] = true
+		else
+			feed_create(id, row, feed, shards)
 		end
 	end
 	schedules_changed(shards)
@@ -28,9 +35,8 @@ function ops.adopting()
 	call('HSET', P .. 'adopting', id, url)
 end
 
--- void id address -> 1: the feed exists and has this address; 0: it never will
-function ops.void()
-	local id, url = next_arg(), next_arg()
+-- 1: the feed exists and has this address; 0: it never will.
+local function feed_void(id, url)
 	local groups = feed_row_get(id)
 	if groups and url_of(groups[ADDRESS]) == url then
 		return 1
@@ -40,6 +46,12 @@ function ops.void()
 		call('HDEL', P .. 'adopting', id)
 	end
 	return 0
+end
+
+-- void id address -> 1: the feed exists and has this address; 0: it never will
+function ops.void()
+	local id, url = next_arg(), next_arg()
+	return feed_void(id, url)
 end
 
 -- set id status due crash own_was own -> 1: done, 0: no such feed, -1: own is not own_was any more,
