@@ -70,6 +70,12 @@ FW_PRINTF(1, 2) static const char *run(const char *fmt, ...)
 		ck_assert_msg(answer_[0] == '+' || answer_[0] == ':', "%s", answer_); \
 	} while (0)
 
+/* n rows; row: in Lua, i from 1 */
+static void push_many(const char *list, int n, const char *row)
+{
+	RUN("EVAL \"for i = 1, %d do redis.call('RPUSH', KEYS[1], %s) end return 1\" 1 @%s", n, row, list);
+}
+
 /* Does a reply hold these words? */
 static void holds(const char *answer, const char *words)
 {
@@ -220,7 +226,8 @@ START_TEST(rows_of_json) /* what they say, and what is refused with which reason
 		{"\"\\xff\\x00\\xfe\"", "no address"},
 		{"\"\"", "no address"},
 		{"'{\"url\": \"nowhere\", \"folder\": \"F\", \"interval\": \"1h\"}'",
-			"{\"url\":\"nowhere\",\"folder\":\"F\",\"interval\":\"1h\",\"reason\":\"no address\",\"at_ms\":"},
+			"{\"url\":\"nowhere\",\"folder\":\"F\",\"interval\":\"1h\",\"reason\":\"no address\","
+			"\"at_ms\":"},
 	};
 	struct store *st = store_made(_i);
 	const struct fw_feed *f;
@@ -248,7 +255,10 @@ START_TEST(rows_of_json) /* what they say, and what is refused with which reason
 }
 END_TEST
 
-/* An address that a dead process claimed, or that another one is about to adopt; a feed that goes into another. */
+/*
+ * An address that a dead process claimed; one that another feed is about to get; a feed that goes
+ * into another.
+ */
 START_TEST(addresses_in_between)
 {
 	struct store *st = store_made(_i);
@@ -296,7 +306,8 @@ START_TEST(messages_pushed_by_hand)
 {
 	static const char *const WRONG[][2] = {
 		{"dance",
-			"{\"row\":\"dance\",\"reason\":\"\\\"dance\\\": not stop, pause, resume or reload\",\"at_ms\":"},
+			"{\"row\":\"dance\",\"reason\":\"\\\"dance\\\": not stop, pause, resume or reload\","
+			"\"at_ms\":"},
 		{"STOP", "not stop, pause"},
 		{"'{\"command\": \"stop\", \"for\": \"w\"}'", "unknown member \\\"for\\\""},
 		{"'{\"command\": }'", "not a JSON object"},
@@ -356,10 +367,8 @@ START_TEST(many_rows_come_in_batches)
 	struct store *st = store_made(_i);
 	struct store_inbox in;
 	int64_t after = 0;
-	RUN("EVAL \"for i = 1, 100000 do redis.call('RPUSH', KEYS[1], 'https://h' .. i %% 100 .. '.example/' .. i) end "
-	    "return 1\" 1 @feeds_to_fetch");
-	RUN("EVAL \"for i = 1, 10000 do redis.call('RPUSH', KEYS[1], i %% 2 == 0 and 'pause' or 'resume') end return 1\" "
-	    "1 @control");
+	push_many("feeds_to_fetch", 100000, "'https://h' .. i % 100 .. '.example/' .. i");
+	push_many("control", 10000, "i % 2 == 0 and 'pause' or 'resume'");
 	in = take(st, 200);
 	ck_assert(in.control_n == 10000 && in.feed_n == 200 && in.new_n == 200 && in.more);
 	for (int i = 0; i < 10000; i++)
@@ -370,9 +379,9 @@ START_TEST(many_rows_come_in_batches)
 	ck_assert(in.feed_n == 1000 && in.new_n == 1000 && in.more);
 	ck_assert_int_eq(length("feeds_to_fetch"), 98800);
 	ck_assert(feed_at(st, "https://h0.example/1200") && !feed_at(st, "https://h1.example/1201"));
-	RUN("EVAL \"return redis.call('DEL', KEYS[1])\" 1 @feeds_to_fetch");
+	RUN("DEL @feeds_to_fetch");
 	/* the refused ones are bounded, too */
-	RUN("EVAL \"for i = 1, 100000 do redis.call('RPUSH', KEYS[1], i) end return 1\" 1 @feeds_to_fetch_refused");
+	push_many("feeds_to_fetch_refused", 100000, "i");
 	RUN("RPUSH @feeds_to_fetch one two three");
 	ck_assert_uint_eq(take(st, 10).refused_n, 3);
 	ck_assert_int_eq(length("feeds_to_fetch_refused"), 100000);
@@ -382,11 +391,11 @@ START_TEST(many_rows_come_in_batches)
 }
 END_TEST
 
-/* ---- a taker between two commands, and beside others ------------------------------------------ */
+/* ---- a taker between two commands, and beside others ----------------------------------------- */
 
 /*
- * A relay between the taker of this process and the server: it counts what the taker sends, and what
- * it gets, and can kill this process at one of these moments.
+ * A relay between the taker of this process and the server: it counts what the taker sends, and
+ * what it gets, and can kill this process at one of these moments.
  */
 #define RELAYED_MAX 64
 
@@ -502,7 +511,7 @@ static bool taker_is_killed(int nth, bool late)
 	return WIFSIGNALED(status);
 }
 
-/* No row is lost; a message is there once; an address is subscribed once. nth: of all takers so far. */
+/* No row is lost; a message is there once, a feed too. nth: of all takers so far. */
 static bool kill_leaves_nothing_half_done(struct store *st, int moment, bool late, int nth, int64_t *after)
 {
 	int64_t known = feed_at(st, "https://known.example/");
@@ -578,10 +587,8 @@ START_TEST(takers_share_the_rows)
 	int64_t after = 0;
 	int status;
 
-	RUN("EVAL \"for i = 1, 300 do redis.call('RPUSH', KEYS[1], 'https://h' .. i %% 250 .. '.example/') end return 1\" 1 "
-	    "@feeds_to_fetch");
-	RUN("EVAL \"for i = 1, 40 do redis.call('RPUSH', KEYS[1], i %% 2 == 0 and 'pause' or 'resume') end return 1\" 1 "
-	    "@control");
+	push_many("feeds_to_fetch", 300, "'https://h' .. i % 250 .. '.example/'");
+	push_many("control", 40, "i % 2 == 0 and 'pause' or 'resume'");
 	for (int i = 0; i < TAKERS; i++) {
 		pid[i] = fork();
 		ck_assert_int_ge(pid[i], 0);

@@ -15,11 +15,11 @@
  *
  * With 16 cells the feeds are not beside the list. They are subscribed and made due first, then the
  * call removes the rows. If a taker dies between these steps, or two take the same rows, a feed is
- * made due twice, which costs a second fetch at most; no row is lost. Messages are in cell 0, so for
- * them it is one call here too.
+ * made due twice, which costs a second fetch at most; no row is lost. Messages are in cell 0, so
+ * for them it is one call here too.
  *
- * A key that is no list hinders only its own rows, and no worker: the call fails with FW_EINVAL when
- * all others are taken.
+ * A key that is no list hinders only its own rows, and no worker: the call fails with FW_EINVAL
+ * when all others are taken.
  */
 #include "base/clock.h"
 #include "base/json.h"
@@ -141,7 +141,7 @@ static int inbox_read(struct redis_inbox *w, struct fw_err *err)
 /* ---- what becomes of the rows ---------------------------------------------------------------- */
 
 /* Takes the rc of the row, and its reason. */
-static int inbox_row_judge(
+static int inbox_row_decide(
 	struct redis_inbox *w, struct redis_inbox_row *row, int rc, const struct fw_err *why, struct fw_err *err)
 {
 	if (rc && rc != FW_EINVAL) {
@@ -159,7 +159,7 @@ static int inbox_control_ask(struct redis_inbox *w, struct redis_inbox_row *row,
 	int rc = store_inbox_control_parse(row->raw, &w->a, &control, &why);
 
 	rc = rc ? rc : store_inbox_control_value(&control, row->value, &row->pauses, &why);
-	return inbox_row_judge(w, row, rc, &why, err);
+	return inbox_row_decide(w, row, rc, &why, err);
 }
 
 static int inbox_feed_ask(struct redis_inbox *w, struct redis_inbox_row *row, struct fw_err *err)
@@ -179,7 +179,7 @@ static int inbox_feed_ask(struct redis_inbox *w, struct redis_inbox_row *row, st
 		.interval_ms = made.interval_ms,
 		.created_ms = w->now_ms,
 		.due_at_ms = FW_DUE_FIRST};
-	return inbox_row_judge(w, row, rc, &why, err);
+	return inbox_row_decide(w, row, rc, &why, err);
 }
 
 static int inbox_ask(struct redis_inbox *w, struct fw_err *err)
@@ -266,7 +266,7 @@ static void inbox_door_is_wrong(struct redis_inbox *w, struct fw_str key)
 	}
 }
 
-/* {nth status ...}: these feeds are there, and cannot be made due. *merging: the caller starts over. */
+/* {nth status ...}: these feeds cannot be made due. *merging: one is being merged; start over. */
 static int inbox_unfit_refuse(struct redis_inbox *w, const struct rs_reply *unfit, bool *merging, struct fw_err *err)
 {
 	int rc = 0;
@@ -367,7 +367,7 @@ static int inbox_feeds_subscribe(struct redis_inbox *w, struct redis_inbox_feeds
 	return f->n ? rs_load(&w->r->store, &load, err) : 0;
 }
 
-/* Collects the commands that make the feeds due which were there, and refuses those that are not active. */
+/* Collects the commands that make known feeds due, and refuses those that are not active. */
 static int inbox_feeds_make_due(struct redis_inbox *w, struct redis_inbox_feeds *f, bool *again, struct fw_err *err)
 {
 	int rc = 0;
