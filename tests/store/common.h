@@ -25,7 +25,7 @@
  *   sqlite_journal.c  checkpoints, their lock, and the locks of a new file
  *   *_faults.c      servers and files that are locked, full, broken, foreign or killed
  *   dialect_mysql.c what only the MySQL dialect does
- *   redis_inbox.c   lists that other programs fill on Redis
+ *   redis_inbox.c   lists that other programs fill on Redis, and its stream of new entries
  *
  * All but the last three lines run on each driver of the build: drv.h calls its slots, this file
  * the front. server_*.c start private servers, serve.c one for the system tests. work.h is a worker

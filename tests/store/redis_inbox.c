@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What other programs put into a store on Redis by RPUSH. inbox.c has what is the same on all
- * stores. Cases of "cells" run on a store of one cell, and on
+ * What other programs put into a store on Redis by RPUSH, and read from its stream of new entries.
+ * inbox.c has what is the same on all stores. Cases of "cells" run on a store of one cell, and on
  * one of 16.
  */
 #include <poll.h>
@@ -707,13 +707,170 @@ START_TEST(others_may_only_push) /* with the ACL of the manual */
 }
 END_TEST
 
+/* ---- the stream of new entries --------------------------------------------------------------- */
+
+static int stream_length(const char *key)
+{
+	int n = -1;
+
+	ck_assert_int_eq(sscanf(run("XLEN %s", key), ":%d", &n), 1);
+	return n;
+}
+
+/* A field of the newest message of this stream. */
+static const char *field(const char *key, const char *name)
+{
+	static char value[200];
+	const char *answer = run("XREVRANGE %s + - COUNT 1", key), *at = strstr(answer, name);
+
+	ck_assert_msg(at, "%s is not in: %s", name, answer);
+	ck_assert_msg(sscanf(at + strlen(name), "\r\n$%*d\r\n%199[^\r]", value) == 1, "%s", answer);
+	return value;
+}
+
+START_TEST(new_entries_are_published)
+{
+	struct work *w;
+
+	server_up(NULL);
+	w = work_begin_at(url, 0);
+	commit_stores_once(w);
+	ck_assert_int_eq(stream_length("feedwheel:new"), 1);
+	ck_assert_str_eq(field("feedwheel:new", "feed_id"), "1");
+	ck_assert_str_eq(field("feedwheel:new", "url"), "https://a.example/");
+	ck_assert_str_eq(field("feedwheel:new", "first_id"), "1");
+	ck_assert_str_eq(field("feedwheel:new", "last_id"), "3");
+	ck_assert_str_eq(field("feedwheel:new", "new_n"), "3");
+	ck_assert_int_eq(strtoll(field("feedwheel:new", "at_ms"), NULL, 10), w->o.visit.at_ms);
+	for (int i = 0; i < 3; i++) /* the answer was lost */
+		commit_stores_once(w);
+	ck_assert_int_eq(stream_length("feedwheel:new"), 1);
+	visit(w, 0, 3);
+	DONE(commit(w)); /* nothing is new */
+	visit(w, 0, 3);
+	w->e[1].hash = 2;
+	DONE(commit(w)); /* one entry changed */
+	ck_assert_uint_eq(w->o.visit.changed_n, 1);
+	ck_assert_int_eq(stream_length("feedwheel:new"), 1);
+	visit(w, 1, 4);
+	w->e[0].hash = 3;
+	DONE(commit(w)); /* one changed, two are new: 3 and 4 */
+	ck_assert_int_eq(stream_length("feedwheel:new"), 2);
+	ck_assert_str_eq(field("feedwheel:new", "first_id"), "6");
+	ck_assert_str_eq(field("feedwheel:new", "last_id"), "7");
+	ck_assert_str_eq(field("feedwheel:new", "new_n"), "2");
+	work_end(w);
+}
+END_TEST
+
+START_TEST(pushed_entries_are_published) /* once, also if the push is repeated */
+{
+	struct fw_entry_row e[] = {entry(1, 1, "a", "x"), entry(2, 1, "b", "y")};
+	struct store *st = store_made(_i);
+	int64_t id = drv_feed(st, "https://a.example/", NOW);
+	struct fw_feed f = {.id = id};
+	struct fw_outcome o = drv_push(id, &f, e, 2);
+	char key[40];
+
+	ck_assert(fw_snprintf(key, sizeof(key), cell_n > 1 ? "{feedwheel/%d}:new" : "feedwheel:new", (int)(id % 16)));
+	for (int i = 0; i < 3; i++)
+		DONE(drv_commit(st, 0, &o, 1));
+	ck_assert_int_eq(stream_length(key), 1);
+	ck_assert_str_eq(field(key, "url"), "https://a.example/"); /* which the push did not say */
+	ck_assert_str_eq(field(key, "new_n"), "2");
+	end(st);
+}
+END_TEST
+
+START_TEST(published_address_is_the_feeds) /* of a feed that gets a new one, or does not get it */
+{
+	static const char *const TO[][2] = {
+		{"https://new.example/", "https://new.example/"}, {"https://taken.example/", "https://new.example/"}};
+	struct work *w;
+
+	server_up(NULL);
+	w = work_begin_at(url, 0);
+	commit_stores_once(w);
+	(void)drv_feed(w->st, "https://taken.example/", NOW);
+	for (size_t i = 0; i < FW_N(TO); i++) {
+		struct fw_feed f;
+
+		visit(w, 10 + 2 * (int)i, 2);
+		f = *w->o.feed;
+		f.url = fw_str(TO[i][0]);
+		w->o.feed = &f;
+		w->o.groups = FW_GROUP_URL;
+		DONE(commit(w));
+		ck_assert_int_eq(w->o.rc, i ? FW_EINVAL : 0);
+		ck_assert_int_eq(stream_length("feedwheel:new"), 2 + (int)i);
+		ck_assert_str_eq(field("feedwheel:new", "url"), TO[i][1]);
+		drv_heartbeat(w->st, "w", w->l);
+	}
+	work_end(w);
+}
+END_TEST
+
+START_TEST(stream_is_bounded)
+{
+	struct work *w;
+	char at[420];
+
+	server_up(NULL);
+	ck_assert(fw_snprintf(at, sizeof(at), "%s?stream_max=0", url));
+	w = work_begin_at(at, 0);
+	commit_stores_once(w);
+	ck_assert_str_eq(say("EXISTS feedwheel:new"), ":0\r\n");
+	work_end(w);
+	told("FLUSHALL");
+	ck_assert(fw_snprintf(at, sizeof(at), "%s?stream_max=50", url));
+	w = work_begin_at(at, 0);
+	for (int i = 0; i < 500; i++) {
+		visit(w, i, 1);
+		DONE(commit(w));
+	}
+	/* "~": whole nodes of a hundred messages go */
+	ck_assert_int_ge(stream_length("feedwheel:new"), 50);
+	ck_assert_int_le(stream_length("feedwheel:new"), 250);
+	ck_assert_str_eq(field("feedwheel:new", "last_id"), "500");
+	work_end(w);
+	for (int i = 0; i < 2; i++) {
+		struct fw_store_config c = {.url = at};
+		struct fw_store *st = NULL;
+
+		ck_assert(fw_snprintf(at, sizeof(at), "%s?stream_max=%s", url, i ? "x" : "-1"));
+		FAILS(fw_store_open(&c, &st, &drv_err), FW_EINVAL);
+		holds(drv_err.text, "stream_max=");
+	}
+}
+END_TEST
+
+START_TEST(stream_of_another_type) /* is found when the store is opened */
+{
+	struct fw_store_config c = {.url = url};
+	struct store *st = store_made(_i);
+	struct fw_store *again = NULL;
+	char at[420];
+
+	st->driver->close(st);
+	told(cell_n > 1 ? "SET {feedwheel/3}:new x" : "SET feedwheel:new x");
+	says(fw_store_open(&c, &again, &drv_err), FW_EINVAL,
+		cell_n > 1 ? "{feedwheel/3}:new is no stream" : "feedwheel:new is no stream");
+	holds(drv_err.text, "stream_max=0");
+	fw_store_close(store_open(url, FW_STORE_READ));
+	ck_assert(fw_snprintf(at, sizeof(at), "%s?stream_max=0", url));
+	st = open_at(at, 0);
+	end(st);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const cells_each[] = {pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first,
 		rows_of_json, addresses_in_between, messages_pushed_by_hand, many_rows_come_in_batches,
 		empty_lists_cost_one_round_trip, taker_is_killed_between_commands, takers_share_the_rows,
-		keys_of_another_type};
-	const TTest *const once[] = {others_may_only_push};
+		keys_of_another_type, pushed_entries_are_published, stream_of_another_type};
+	const TTest *const once[] = {
+		others_may_only_push, new_entries_are_published, published_address_is_the_feeds, stream_is_bounded};
 	TCase *t;
 
 	server_needed(&server_redis);

@@ -176,6 +176,14 @@ static int plans_urls_claim(struct redis_commit *w, struct fw_err *err)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Is its feed row read? For changes, or for the address in the message about new entries. */
+static bool plan_reads_row(const struct redis_commit *w, const struct redis_commit_plan *p)
+{
+	bool knows_url = p->o->feed->url.len && (p->has_url || !(p->o->groups & FW_GROUP_URL));
+
+	return p->change || (w->r->stream_max && p->item_n && !knows_url);
+}
+
 static void cell_watch(const struct redis_commit *w, int cell)
 {
 	const struct redis_commit_cell *part = &w->part[cell];
@@ -220,7 +228,7 @@ static void cell_request(struct redis_commit *w, int cell)
 		rs_addi(w->r, p->o->feed_id);
 	}
 	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
-		if (p->change) {
+		if (plan_reads_row(w, p)) {
 			rs_command_key(w->r, cell, "HGET", "feed");
 			rs_addi(w->r, p->o->feed_id);
 		}
@@ -320,7 +328,7 @@ static int plan_read(struct redis_commit *w, struct redis_commit_plan *p, struct
 {
 	int rc = 0;
 
-	if (p->change)
+	if (plan_reads_row(w, p))
 		p->feed_row = (*(*at)++)->text;
 	/* another feed got it meanwhile */
 	if (p->has_url && !fw_str_eq((*(*at)++)->text, p->o->feed->url)) {

@@ -435,6 +435,49 @@ static void cell_visits_write(struct redis_commit *w, int cell)
 	rs_addi(w->r, n);
 }
 
+/*
+ * Tell others of new entries: one message for each outcome that has some. It is in the transaction
+ * that stores them, so it is there exactly once.
+ */
+static void cell_stream_write(struct redis_commit *w, int cell)
+{
+	const struct redis_commit_cell *part = &w->part[cell];
+	struct rs *r = w->r;
+
+	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+		int64_t first_id = 0, last_id = 0;
+
+		if (p->result != PLAN_STORED || !p->new_n)
+			continue;
+		for (const struct redis_commit_entry *i = p->item; i < p->item + p->item_n; i++) {
+			if (!i->is_new || i->dropped)
+				continue;
+			first_id = first_id ? first_id : i->known.id;
+			last_id = i->known.id;
+		}
+		rs_command(r, cell, "XADD");
+		rs_stream_key(r, cell);
+		rs_adds(r, "MAXLEN");
+		rs_adds(r, "~");
+		rs_addi(r, r->stream_max);
+		rs_adds(r, "*");
+		rs_adds(r, "feed_id");
+		rs_addi(r, p->o->feed_id);
+		rs_adds(r, "url");
+		rs_add(r,
+			p->has_url || !p->feed_row.p ? p->o->feed->url :
+						       rs_address_url(rs_feed_row_group(p->feed_row, RS_ADDRESS)));
+		rs_adds(r, "first_id");
+		rs_addi(r, first_id);
+		rs_adds(r, "last_id");
+		rs_addi(r, last_id);
+		rs_adds(r, "new_n");
+		rs_addi(r, p->new_n);
+		rs_adds(r, "at_ms");
+		rs_addi(r, p->o->visit.at_ms ? p->o->visit.at_ms : w->now_ms);
+	}
+}
+
 /* A host in another worker's shard: the later times count, the learned delay stays. */
 static void host_merge(struct store_host *h, struct fw_str row)
 {
@@ -479,6 +522,8 @@ void redis_commit_cell_write(struct redis_commit *w, int cell)
 		cell_retractions_write(w, cell);
 		cell_matches_write(w, cell);
 		cell_visits_write(w, cell);
+		if (w->r->stream_max)
+			cell_stream_write(w, cell);
 	}
 	cell_hosts_write(w, cell);
 	if (w->r->cell_n == 1 && w->id_n) {

@@ -24,6 +24,8 @@
 #define REDIRECTS 5
 #define CONNECT_MS 5000
 #define TIMEOUT_MS 30000
+#define STREAM_MAX 100000
+#define STREAM_MAX_LIMIT INT64_C(1000000000)
 #define SLOTS 16384 /* hash slots of a cluster */
 
 int rs_slot_start(struct rs *r, bool writes, struct fw_err *err)
@@ -287,6 +289,15 @@ void rs_key(struct rs *r, int cell, const char *fmt, ...)
 	va_start(ap, fmt);
 	fw_buf_vaddf(b, fmt, ap);
 	va_end(ap);
+	rs_conn_word_end(r->current);
+}
+
+void rs_stream_key(struct rs *r, int cell)
+{
+	struct fw_buf *b = rs_conn_word(r->current);
+
+	fw_buf_addstr(b, r->cell_n == 1 ? r->door : r->tag[cell]);
+	fw_buf_adds(b, "new");
 	rs_conn_word_end(r->current);
 }
 
@@ -556,8 +567,8 @@ static bool prefix_is_good(struct fw_str s)
 
 int rs_target_read(struct rs *r, const char *url, struct fw_err *err)
 {
-	static const char *const known[] = {
-		"db", "prefix", "connect_timeout_ms", "timeout_ms", "ca_file", "cert_file", "key_file", "verify", NULL};
+	static const char *const known[] = {"db", "prefix", "connect_timeout_ms", "timeout_ms", "ca_file", "cert_file",
+		"key_file", "verify", "stream_max", NULL};
 	struct rs_target *t = &r->target;
 	struct fw_str verify, prefix;
 	struct fw_dsn d;
@@ -568,6 +579,7 @@ int rs_target_read(struct rs *r, const char *url, struct fw_err *err)
 	rc = rc ? rc : fw_dsn_number(&d, "db", 0, 100000, 0, &db, err);
 	rc = rc ? rc : fw_dsn_number(&d, "connect_timeout_ms", 1, 600000, CONNECT_MS, &t->connect_timeout_ms, err);
 	rc = rc ? rc : fw_dsn_number(&d, "timeout_ms", 1, 600000, TIMEOUT_MS, &t->timeout_ms, err);
+	rc = rc ? rc : fw_dsn_number(&d, "stream_max", 0, STREAM_MAX_LIMIT, STREAM_MAX, &r->stream_max, err);
 	if (rc)
 		return rc;
 	t->user = d.user;
@@ -707,6 +719,29 @@ static int door_name_init(struct rs *r, struct fw_err *err)
 	return r->own.failed ? rs_no_memory(r, err) : 0;
 }
 
+/* A commit that finds another type there would be stored without its message, and fail. */
+static int streams_check(struct rs *r, struct fw_err *err)
+{
+	int rc;
+
+	if (r->read_only || !r->stream_max)
+		return 0;
+	for (int cell = 0; cell < r->cell_n; cell++) {
+		rs_command(r, cell, "TYPE");
+		rs_stream_key(r, cell);
+	}
+	rc = rs_run(r, "opening", err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
+		struct fw_str type = r->reply[cell]->text, before = r->cell_n == 1 ? r->door : r->tag[cell];
+
+		if (!fw_str_eq(type, FW_STR("stream")) && !fw_str_eq(type, FW_STR("none")))
+			rc = fw_err_set(err, FW_EINVAL,
+				"%s: key %.*snew is no stream: rename it, or add stream_max=0 to the store's URL",
+				r->target.name, FW_STR_ARG(before));
+	}
+	return rc;
+}
+
 static void rs_close(struct store *st)
 {
 	struct rs *r = rs_of(st);
@@ -751,6 +786,7 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	rc = rc ? rc : cells_find(r, RS_META, err);
 	rc = rc ? rc : schema_open(r, cfg, err);
 	rc = rc ? rc : door_name_init(r, err);
+	rc = rc ? rc : streams_check(r, err);
 	if (rc) {
 		rs_close(&r->store);
 		return rc;

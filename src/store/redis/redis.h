@@ -24,6 +24,8 @@
  *	adopting        hash, feed id to the address that the feed is about to get
  *	void            set of feed ids that will never exist
  *	merging         hash, feed id to the feed that gets its entries, while the merge runs
+ *	new             stream of new entries (commit_write.c); with one cell "PREFIX:new", as the lists
+ *	                of inbox.c
  *
  * Cell 0 also holds what exists once per store: see script/meta.lua. Lists that other programs
  * fill: inbox.c.
@@ -160,6 +162,7 @@ struct rs {
 	char sender_id[33];         /* sender id of this store in these messages */
 	int failed;                 /* FW_ENOMEM: memory ran out while commands were collected */
 	int64_t revisions_max, revision_max_bytes;
+	int64_t stream_max; /* messages that a stream of new entries keeps, about; 0: there is none */
 	bool in_callback;   /* a callback of the caller runs */
 	int shards_at_once; /* schedule.c: from the size of the shards read last */
 };
@@ -204,6 +207,7 @@ void rs_command_key(struct rs *r, int cell, const char *cmd, const char *key);
 void rs_command(struct rs *r, int cell, const char *words); /* without a key: "UNWATCH" */
 /* add a key of this cell */
 FW_PRINTF(3, 4) void rs_key(struct rs *r, int cell, const char *fmt, ...);
+void rs_stream_key(struct rs *r, int cell); /* of the cell's new entries */
 void rs_add(struct rs *r, struct fw_str word);
 void rs_adds(struct rs *r, const char *word);
 void rs_addi(struct rs *r, int64_t n);
