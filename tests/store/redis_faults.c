@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "store/inbox.h"
 #include "store/redis/redis.h"
 #include "tiny_disk.h"
 #include "work.h"
@@ -1047,6 +1048,92 @@ START_TEST(cluster_faults) /* a node is killed meanwhile; functions are lost; ha
 }
 END_TEST
 
+/* The node that has this cell. */
+static const struct node *node_of_cell(int cell)
+{
+	char words[60];
+
+	ck_assert(fw_snprintf(words, sizeof(words), "EXISTS {feedwheel/%d}:meta", cell));
+	for (int i = 0; i < NODES; i++) {
+		if (*say_to(node[i].sock, words) == ':')
+			return &node[i];
+	}
+	ck_abort_msg("no node has cell %d", cell);
+	return NULL;
+}
+
+static int number_at(const struct node *at, const char *words)
+{
+	int n = -1;
+
+	ck_assert_int_eq(sscanf(say_to(at->sock, words), ":%d", &n), 1);
+	return n;
+}
+
+static int inbox_feed(void *ctx, const struct store_inbox_feed *row, struct fw_feed_new *feed, struct fw_err *err)
+{
+	(void)ctx, (void)err;
+	*feed = (struct fw_feed_new){.url = row->url};
+	return 0;
+}
+
+/*
+ * A node that has no part of the lists is killed while rows are taken: all rows wait, and when it
+ * is back they are taken. Each cell tells of its new entries once.
+ */
+START_TEST(cluster_inbox)
+{
+	struct store_inbox in = {.limit = 2 * FEEDS, .feed = inbox_feed};
+	static struct fw_outcome o[FEEDS];
+	static struct fw_feed f[FEEDS];
+	static struct fw_entry_row e[FEEDS];
+	const struct node *lists;
+	struct store_lease *l;
+	struct store *st;
+	int64_t id[FEEDS];
+	char words[100];
+	const struct drv_due *due;
+	int victim, rc, n = 0;
+
+	cluster_up();
+	st = open_at(url, FW_STORE_CREATE);
+	l = drv_join(st, "w", LONG_MS);
+	spread_work(st, l, id, o, f, e);
+	lists = node_of_cell(RS_META);
+	victim = lists == &node[2] ? 1 : 2;
+	for (int i = 0; i < 2 * FEEDS; i++) { /* half of them are known */
+		ck_assert(fw_snprintf(
+			words, sizeof(words), "RPUSH {feedwheel/0}:feeds_to_fetch https://h%d.example/", i));
+		ck_assert_int_eq(number_at(lists, words), i + 1);
+	}
+	redis_end(node[victim].pid, SIGKILL);
+	rc = st->driver->inbox(st, &in, &drv_err);
+	ck_assert_msg(rc == FW_EIO || rc == FW_EAGAIN, "%d %s", rc, drv_err.text);
+	st->driver->close(st);
+	node_up(&node[victim]);
+	cluster_is("cluster_state:ok");
+	ck_assert_int_eq(number_at(lists, "LLEN {feedwheel/0}:feeds_to_fetch"), 2 * FEEDS);
+	st = open_at(url, 0);
+	DONE(st->driver->inbox(st, &in, &drv_err));
+	ck_assert(in.feed_n == 2 * FEEDS && !in.refused_n && !in.more);
+	ck_assert_int_eq(number_at(lists, "LLEN {feedwheel/0}:feeds_to_fetch"), 0);
+	ck_assert_int_eq(stats((struct fw_store *)st).feed_n, 2 * FEEDS);
+	due = drv_due(st, -1, FW_DUE_FIRST);
+	ck_assert_uint_eq(due->n, 2 * FEEDS);
+	for (int again = 0; again < 2; again++)
+		DONE(drv_commit(st, l->id, o, FEEDS));
+	n = 0;
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		ck_assert(fw_snprintf(words, sizeof(words), "XLEN {feedwheel/%d}:new", cell));
+		n += number_at(node_of_cell(cell), words);
+	}
+	ck_assert_int_eq(n, FEEDS);
+	drv_leave(st, l);
+	drv_end(st);
+	cluster_down();
+}
+END_TEST
+
 struct gone_seen {
 	int64_t last_id;
 	size_t gone_n;
@@ -1159,7 +1246,7 @@ int main(void)
 		busy_with_a_script, silent_server, answers_of_others, disk_full, commit_that_comes_again,
 		padded_numbers, numbers_of_the_dead, commits_that_are_disturbed, server_is_killed_in_commit,
 		doctor_looks_at_durability, deep_check_finds, cluster_store_on_one_server, cluster_orders,
-		cluster_faults, cluster_retractions, over_tls};
+		cluster_faults, cluster_inbox, cluster_retractions, over_tls};
 	TCase *t;
 
 	server_needed(&server_redis);
