@@ -346,6 +346,12 @@ START_TEST(messages_pushed_by_hand)
 	}
 	ck_assert_int_eq(length("control_refused"), (int)FW_N(WRONG));
 	ck_assert_int_eq(figures(st).inbox_refused_n, (int)FW_N(WRONG));
+	RUN("RPUSH @control \"stop\\n\""); /* redis-cli -x */
+	RUN("RPUSH @feeds_to_fetch \" {\\\"url\\\": \\\"https://n.example/\\\"}\\n\" \"https://m.example/\\n\"");
+	in = take(st, 5);
+	ck_assert(in.control_n == 1 && in.feed_n == 2 && !in.refused_n);
+	message_is(st, &after, FW_CONTROL_STOP, "");
+	ck_assert(is_due_first(st, "https://n.example/") && is_due_first(st, "https://m.example/"));
 	/* a message of the future, from a clock that was set back: the next one is above it */
 	RUN("EVAL \"local k = '~control 00009000000000000000' redis.call('HSET', KEYS[1] .. 'records', k, '1 - 4') "
 	    "return redis.call('ZADD', KEYS[1] .. 'record_names', 0, k)\" 1 {feedwheel/0}:");
@@ -769,12 +775,13 @@ START_TEST(pushed_entries_are_published) /* once, also if the push is repeated *
 	struct store *st = store_made(_i);
 	int64_t id = drv_feed(st, "https://a.example/", NOW);
 	struct fw_feed f = {.id = id};
-	struct fw_outcome o = drv_push(id, &f, e, 2);
+	struct fw_outcome o[] = {drv_push(id, &f, e, 2), drv_push(id + 16, &f, e, 2)}; /* no such feed */
 	char key[40];
 
 	ck_assert(fw_snprintf(key, sizeof(key), cell_n > 1 ? "{feedwheel/%d}:new" : "feedwheel:new", (int)(id % 16)));
 	for (int i = 0; i < 3; i++)
-		DONE(drv_commit(st, 0, &o, 1));
+		DONE(drv_commit(st, 0, o, FW_N(o)));
+	ck_assert(!o[0].rc && o[1].rc == FW_ENOTFOUND);
 	ck_assert_int_eq(stream_length(key), 1);
 	ck_assert_str_eq(field(key, "url"), "https://a.example/"); /* which the push did not say */
 	ck_assert_str_eq(field(key, "new_n"), "2");

@@ -156,7 +156,7 @@ static int inbox_control_ask(struct redis_inbox *w, struct redis_inbox_row *row,
 {
 	struct store_inbox_control control;
 	struct fw_err why = {0};
-	int rc = store_inbox_control_parse(row->raw, &w->a, &control, &why);
+	int rc = store_inbox_control_parse(fw_str_trim(row->raw), &w->a, &control, &why);
 
 	rc = rc ? rc : store_inbox_control_value(&control, row->value, &row->pauses, &why);
 	return inbox_row_decide(w, row, rc, &why, err);
@@ -166,7 +166,7 @@ static int inbox_feed_ask(struct redis_inbox *w, struct redis_inbox_row *row, st
 {
 	struct fw_feed_new made = {.id = 0};
 	struct fw_err why = {0};
-	int rc = store_inbox_feed_parse(row->raw, &w->a, &row->as, &why);
+	int rc = store_inbox_feed_parse(fw_str_trim(row->raw), &w->a, &row->as, &why);
 
 	row->is_parsed = !rc;
 	rc = rc ? rc : RS_CALLBACK(w->r, w->in->feed(w->in->ctx, &row->as, &made, &why));

@@ -66,31 +66,42 @@ local function control_put(value, pauses, t, kept)
 	record_store('~control ' .. fmt('%020d', id), int(t), int(t + kept), value)
 end
 
--- 1: the feed is new, 0: it is due now
-local function feed_take(url, due, feed, row, shards)
+local function feed_due(id, s, due, shards)
+	if s then
+		s.due = due
+		schedule_row_put(id, s)
+		shards[s.shard] = true
+	end
+	return 0
+end
+
+-- row: {raw, refused, url, feed, schedule row}, after feeds_unfit(). 1: the feed is new, 0: it is due now
+local function feed_take(row, due, shards)
+	local url = row[3]
+	if row.id then
+		return feed_due(row.id, row.state, due, shards)
+	end
 	local id = call('HGET', P .. 'urls', url)
-	if id and feed_void(id, url) == 1 then
-		local s = schedule_row_get(id)
-		if s then
-			s.due = due
-			schedule_row_put(id, s)
-			shards[s.shard] = true
-		end
-		return 0
+	if id and feed_void(id, url) == 1 then -- an earlier row made it
+		return feed_due(id, schedule_row_get(id), due, shards)
 	end
 	id = int(call('HINCRBY', P .. 'meta', 'feed_id', 1))
 	call('HSET', P .. 'urls', url, id)
-	feed_create(id, row, feed, shards)
+	feed_create(id, row[5], row[4], shards)
 	return 1
 end
 
--- Feeds that cannot be made due: {nth status ...}, from 0; status -1: it is being merged
+-- Feeds that cannot be made due: {nth status ...}, from 0; status -1: it is being merged. A row gets
+-- the id and the state of its feed.
 local function feeds_unfit(feeds)
 	local out = {}
 	for i, row in ipairs(feeds) do
 		local id = row[3] ~= '' and call('HGET', P .. 'urls', row[3])
-		local groups, s = id and feed_row_get(id), id and schedule_row_get(id)
-		if s and url_of(groups[ADDRESS]) == row[3] then
+		local groups = id and feed_row_get(id)
+		local s = groups and url_of(groups[ADDRESS]) == row[3] and schedule_row_split(call('HGET',
+			schedule(groups.shard), id))
+		if s then
+			s.shard, row.id, row.state = groups.shard, id, s
 			local merging = call('HEXISTS', P .. 'merging', id) == 1
 			if merging or s.status ~= '0' then
 				out[#out + 1], out[#out + 2] = i - 1, merging and -1 or tonumber(s.status)
@@ -124,7 +135,7 @@ function ops.inbox_take()
 	end
 	for _, row in ipairs(feeds) do
 		if row[3] ~= '' then
-			new_n = new_n + feed_take(row[3], due, row[4], row[5], shards)
+			new_n = new_n + feed_take(row, due, shards)
 		end
 	end
 	rows_remove(door .. 'control', controls)
