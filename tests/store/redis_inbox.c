@@ -870,14 +870,84 @@ START_TEST(stream_of_another_type) /* is found when the store is opened */
 }
 END_TEST
 
+/* ---- the manual ------------------------------------------------------------------------------ */
+
+static int blocked_clients(void)
+{
+	const char *answer = say("INFO clients"), *at = strstr(answer, "blocked_clients:");
+	int n = -1;
+
+	ck_assert_msg(at && sscanf(at, "blocked_clients:%d", &n) == 1, "%s", answer);
+	return n;
+}
+
+/* Starts a command of the page, by the shell, with the server of this case. */
+static FILE *recipe(const char *line)
+{
+	char words[1000];
+	FILE *f;
+
+	ck_assert(strncmp(line, "redis-cli ", 10) == 0);
+	ck_assert(fw_snprintf(words, sizeof(words), "redis-cli -s %s %s", sock, line + 10));
+	f = popen(words, "r");
+	ck_assert_ptr_nonnull(f);
+	return f;
+}
+
+START_TEST(recipes_of_the_manual) /* each line of the page that begins with redis-cli, as printed */
+{
+	const char *root = getenv("FW_SOURCE_ROOT");
+	char path[300], line[1000], said[1000];
+	int n = 0, reads = 0;
+	struct work *w;
+	int64_t after = 0;
+	FILE *page, *f;
+
+	server_up(NULL);
+	w = work_begin_at(url, 0);
+	ck_assert(fw_snprintf(path, sizeof(path), "%s/man/feedwheel-store.7", root ? root : "."));
+	page = fopen(path, "r");
+	ck_assert_msg(page != NULL, "%s", path);
+	while (fgets(line, sizeof(line), page)) {
+		bool blocks = strstr(line, " BLOCK ") != NULL;
+
+		if (strncmp(line, "redis-cli ", 10) != 0)
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		f = recipe(line);
+		if (blocks) {
+			while (!blocked_clients())
+				usleep(1000);
+			commit_stores_once(w);
+		}
+		said[fread(said, 1, sizeof(said) - 1, f)] = '\0';
+		ck_assert_msg(pclose(f) == 0, "%s: %s", line, said);
+		if (blocks)
+			holds(said, "https://a.example/");
+		else
+			ck_assert_msg(said[0] >= '0' && said[0] <= '9', "%s: %s", line, said);
+		n += !blocks;
+		reads += blocks;
+	}
+	fclose(page);
+	ck_assert(n == 4 && reads == 1);
+	ck_assert_uint_eq(take(w->st, 10).new_n, 2);
+	ck_assert(is_due_first(w->st, "https://sky.example/new"));
+	ck_assert(fw_str_eq(drv_find(w->st, feed_at(w->st, "https://tide.example/"))->folder, FW_STR("Sea")));
+	message_is(w->st, &after, FW_CONTROL_PAUSE, "");
+	pause_is(w->st, true);
+	work_end(w);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const cells_each[] = {pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first,
 		rows_of_json, addresses_in_between, messages_pushed_by_hand, many_rows_come_in_batches,
 		empty_lists_cost_one_round_trip, taker_is_killed_between_commands, takers_share_the_rows,
 		keys_of_another_type, pushed_entries_are_published, stream_of_another_type};
-	const TTest *const once[] = {
-		others_may_only_push, new_entries_are_published, published_address_is_the_feeds, stream_is_bounded};
+	const TTest *const once[] = {others_may_only_push, new_entries_are_published, published_address_is_the_feeds,
+		stream_is_bounded, recipes_of_the_manual};
 	TCase *t;
 
 	server_needed(&server_redis);
