@@ -421,7 +421,8 @@ typedef int store_inbox_fn(struct store *st, struct store_inbox *in, struct fw_e
 /*
  * Put a record in place of the record of its kind and key. if_absent: keep a record that exists and
  * has not expired at r->at_ms, and set *was; of concurrent callers exactly one gets *was false.
- * wake: wake the callers of wait.
+ * wake: wake the callers of wait. With both, a record whose kind has a later key may count as one
+ * that exists: so a reader that goes by key misses none, if the driver does that.
  */
 typedef int store_record_put_fn(
 	struct store *st, const struct fw_record *r, bool if_absent, bool wake, bool *was, struct fw_err *err);

@@ -20,6 +20,7 @@
 #define PAUSED FW_STR(STORE_PAUSED_KIND) /* the last PAUSE or RESUME: outlives its message */
 #define WORKER FW_STR(OWN "worker")
 #define WORKER_KEPT_MS FW_DAY_MS
+#define CONTROL_TRIES 100
 #define HEARTBEAT_N 8 /* numbers in a heartbeat of 0.1.0; later ones follow */
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -177,21 +178,23 @@ static int control_read(struct store *to, int64_t after_id, size_t limit, struct
 
 /*
  * A message's id is its key: the store's time in us, or above the newest message, because a worker
- * reads only what is above its last one. Raised by one while that key exists.
+ * reads only what is above its last one. Anew if another process was first.
  */
-static int control_message_put(struct store *to, struct fw_record *r, struct fw_err *err)
+static int control_message_put(struct store *to, const struct fw_record *message, struct fw_err *err)
 {
+	struct fw_record r = *message;
 	struct fw_control newest = {.id = 0};
 	bool taken = true;
 	char key[24];
-	int rc = control_read(to, 0, 0, &newest, err);
+	int rc = 0;
 
-	for (int64_t id = FW_MAX(r->at_ms * 1000, newest.id + 1); !rc && taken; id++) {
-		(void)fw_snprintf(key, sizeof(key), "%020lld", (long long)id);
-		r->key = fw_str(key);
-		rc = to->driver->record_put(to, r, true, true, &taken, err);
+	for (int i = 0; !rc && taken && i < CONTROL_TRIES; i++) {
+		rc = control_read(to, 0, 0, &newest, err);
+		(void)fw_snprintf(key, sizeof(key), "%020lld", (long long)FW_MAX(r.at_ms * 1000, newest.id + 1));
+		r.key = fw_str(key);
+		rc = rc ? rc : to->driver->record_put(to, &r, true, true, &taken, err);
 	}
-	return rc;
+	return rc || !taken ? rc : fw_err_set(err, FW_EAGAIN, "others keep sending control messages: try again");
 }
 
 int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err)

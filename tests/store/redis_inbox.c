@@ -366,6 +366,39 @@ START_TEST(messages_pushed_by_hand)
 }
 END_TEST
 
+/* A command chose its key, but a taker was faster: the command has to choose again. */
+START_TEST(no_message_is_below_the_last)
+{
+	struct store *st = store_made(_i);
+	struct fw_record r = {.kind = FW_STR(STORE_CONTROL_KIND),
+		.key = FW_STR("00000000000000000007"),
+		.value = FW_STR("1"),
+		.at_ms = NOW,
+		.until_ms = FW_NO_DATE};
+	bool was = true;
+
+	DONE(st->driver->record_put(st, &r, true, true, &was, &drv_err));
+	ck_assert(!was);
+	r.key = FW_STR("00000000000000000006");
+	DONE(st->driver->record_put(st, &r, true, true, &was, &drv_err));
+	ck_assert(was);
+	r.key = FW_STR("00000000000000000008");
+	DONE(st->driver->record_put(st, &r, true, true, &was, &drv_err));
+	ck_assert(!was);
+	r.kind = FW_STR("~contrary"); /* another kind */
+	r.key = FW_STR("00000000000000000005");
+	DONE(st->driver->record_put(st, &r, true, true, &was, &drv_err));
+	ck_assert(!was);
+	r.kind = FW_STR("~contra");
+	DONE(st->driver->record_put(st, &r, true, true, &was, &drv_err));
+	ck_assert(!was);
+	r.key = FW_STR("00000000000000000004"); /* any record but a message */
+	DONE(st->driver->record_put(st, &r, true, false, &was, &drv_err));
+	ck_assert(!was);
+	end(st);
+}
+END_TEST
+
 /* ---- many rows ------------------------------------------------------------------------------- */
 
 START_TEST(many_rows_come_in_batches)
@@ -943,9 +976,9 @@ END_TEST
 int main(void)
 {
 	const TTest *const cells_each[] = {pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first,
-		rows_of_json, addresses_in_between, messages_pushed_by_hand, many_rows_come_in_batches,
-		empty_lists_cost_one_round_trip, taker_is_killed_between_commands, takers_share_the_rows,
-		keys_of_another_type, pushed_entries_are_published, stream_of_another_type};
+		rows_of_json, addresses_in_between, messages_pushed_by_hand, no_message_is_below_the_last,
+		many_rows_come_in_batches, empty_lists_cost_one_round_trip, taker_is_killed_between_commands,
+		takers_share_the_rows, keys_of_another_type, pushed_entries_are_published, stream_of_another_type};
 	const TTest *const once[] = {others_may_only_push, new_entries_are_published, published_address_is_the_feeds,
 		stream_is_bounded, recipes_of_the_manual};
 	TCase *t;

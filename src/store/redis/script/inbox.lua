@@ -56,9 +56,9 @@ local function rows_remove(key, rows)
 	end
 end
 
--- As fw_store_control_put() does.
+-- As fw_store_control_put() does. A message's key has 20 digits, so it begins with 0.
 local function control_put(value, pauses, t, kept)
-	local last = call('ZREVRANGEBYLEX', P .. 'record_names', '(~control!', '[~control ', 'LIMIT', 0, 1)[1]
+	local last = call('ZREVRANGEBYLEX', P .. 'record_names', '(~control 1', '[~control 0', 'LIMIT', 0, 1)[1]
 	local id = math.max(t * 1000, tonumber(match(last or '', '%d+$') or 0) + 1)
 	if pauses == '1' then
 		record_store('~paused all', int(t), '-', value)

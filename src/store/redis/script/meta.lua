@@ -206,10 +206,24 @@ local function record_store(name, ms, ends, value)
 	end
 end
 
+-- Has the kind a later key, as long as this one? A reader that goes by key would miss this one.
+local function kind_is_past(name)
+	local kind = match(name, '^%S+')
+	for _, later in ipairs(call('ZRANGEBYLEX', P .. 'record_names', '(' .. name, '(' .. kind .. '!')) do
+		if #later == #name then
+			return true
+		end
+	end
+	return false
+end
+
 -- record_put name value at until|- if_absent wake step -> 1: a record exists and stays
 function ops.record_put()
 	local name, value, ms, ends, if_absent, wake = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(),
 		next_arg()
+	if if_absent == '1' and wake == '1' and kind_is_past(name) then
+		return 1
+	end
 	local was = if_absent == '1' and call('HGET', P .. 'records', name)
 	local over = was and tonumber(match(was, '^%S+ (%-?%d+) '))
 	if was and not (over and over <= tonumber(ms)) then
