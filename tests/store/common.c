@@ -424,7 +424,7 @@ void check_clean(struct fw_store *st)
 
 int64_t schema_of(const char *driver)
 {
-	return strcmp(driver, "redis") == 0 ? 2 : 4;
+	return strcmp(driver, "redis") == 0 ? 2 : 5;
 }
 
 static int no_change(void *ctx, const struct fw_change *c)
@@ -438,6 +438,27 @@ static const char *const account_tables[] = {"DROP TABLE accounts", "DROP TABLE 
 	"DROP TABLE subscriptions", "DROP TABLE read_exceptions", "DROP TABLE labels", "DROP TABLE entry_labels",
 	"DROP TABLE icons", "ALTER TABLE schedule DROP COLUMN entry_total_n"};
 
+/* A store of schema 4 has no inbox, nor what came with it. */
+static void inbox_undo(const char *url, void (*bare)(const char *sql))
+{
+	static const struct {
+		const char *scheme, *sql;
+	} UNDO[] = {{"sqlite:", "DROP TRIGGER v_feeds_insert"}, {"sqlite:", "DROP TRIGGER v_feeds_update"},
+		{"sqlite:", "DROP TRIGGER v_feeds_delete"}, {"mysql:", "DROP PROCEDURE set_feed"},
+		{"postgres:", "DROP FUNCTION v_feeds_write CASCADE"},
+		{"postgres:", "DROP FUNCTION wake_workers CASCADE"}};
+
+	for (size_t i = 0; i < FW_N(UNDO); i++) {
+		if (fw_str_starts(fw_str(url), fw_str(UNDO[i].scheme)))
+			bare(UNDO[i].sql);
+	}
+	bare("DROP VIEW v_workers");
+	bare("DROP VIEW v_owners");
+	bare("DROP TABLE feeds_to_fetch");
+	bare("DROP TABLE feeds_to_fetch_refused");
+	bare("DROP TABLE control");
+}
+
 void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 {
 	struct fw_change_query q = {0};
@@ -447,6 +468,7 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 
 	put_entries(st, feed_id, 0, 3);
 	fw_store_close(st);
+	inbox_undo(url, bare);
 	bare("DROP TABLE changes");
 	bare("DROP TABLE revisions");
 	bare("DROP TABLE matches");
@@ -464,12 +486,13 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	check_clean(st);
 	fw_store_close(st);
 	st = store_open(url, 0);
-	ck_assert_int_eq(stats(st).schema, 4);
+	ck_assert_int_eq(stats(st).schema, 5);
 	put_entries(st, feed_id, 3, 5);
 	OK(fw_store_change_list(st, &q, no_change, NULL, &err));
 	ck_assert_int_eq(q.next_id, 5);
 	check_clean(st);
 	fw_store_close(st);
+	inbox_undo(url, bare);
 	for (size_t i = 0; i < FW_N(account_tables); i++) /* schema 2 had the log, but no accounts */
 		bare(account_tables[i]);
 	bare("DROP TABLE event_ids");
@@ -481,11 +504,12 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	check_clean(st);
 	fw_store_close(st);
 	st = store_open(url, 0);
-	ck_assert_int_eq(stats(st).schema, 4);
+	ck_assert_int_eq(stats(st).schema, 5);
 	put_entries(st, feed_id, 5, 7);
 	ck_assert_int_eq(entry_count(st, feed_id), 7);
 	check_clean(st);
 	fw_store_close(st);
+	inbox_undo(url, bare);
 	bare("DROP TABLE event_ids"); /* schema 3 had accounts, but no ranges of ids */
 	bare("DELETE FROM meta WHERE name = 'event_clashes'");
 	bare("UPDATE meta SET value = 3 WHERE name = 'schema'");
@@ -494,8 +518,21 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	ck_assert_int_eq(stats(st).clash_n, 0);
 	fw_store_close(st);
 	st = store_open(url, 0);
-	ck_assert_int_eq(stats(st).schema, 4);
+	ck_assert_int_eq(stats(st).schema, 5);
 	OK(fw_store_event_ids(st, &(struct fw_id_range){.first = 1, .clash_n = 2}, &err));
 	ck_assert_int_eq(stats(st).clash_n, 2);
+	fw_store_close(st);
+	inbox_undo(url, bare); /* schema 4 had ranges of ids, but no inbox */
+	bare("UPDATE meta SET value = 4 WHERE name = 'schema'");
+	st = store_open(url, FW_STORE_READ);
+	ck_assert_int_eq(stats(st).schema, 4);
+	ck_assert_int_eq(stats(st).inbox_n, 0);
+	fw_store_close(st);
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st).schema, 5);
+	ck_assert_int_eq(stats(st).clash_n, 2);
+	bare("INSERT INTO feeds_to_fetch (url) VALUES ('https://a.example/')");
+	ck_assert_int_eq(stats(st).inbox_n, 1);
+	check_clean(st);
 	fw_store_close(st);
 }

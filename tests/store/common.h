@@ -18,6 +18,7 @@
  *   front.c         the front (src/store/store.c): arguments, control messages, heartbeats, URLs
  *   events.c        events through the front
  *   event_ids.c     ids of events: ranges, and rows whose id another row has
+ *   inbox.c         rows that other programs put, feeds that they change, views of workers
  *   records.c       records through the front
  *   accounts.c      accounts and what they have read, against a model
  *   copy.c          the engine's copy from one store into another
@@ -28,9 +29,9 @@
  *   redis_inbox.c   lists that other programs fill on Redis, and its stream of new entries
  *
  * All but the last three lines run on each driver of the build: drv.h calls its slots, this file
- * the front. server_*.c start private servers, serve.c one for the system tests. work.h is a worker
- * whose commits fail, tiny_disk.h a full disk, mysql_fixture.h MariaDB without the driver,
- * redis_fixture.h a Redis of a case's own.
+ * the front, client.h goes past both. server_*.c start private servers, serve.c one for the system
+ * tests. work.h is a worker whose commits fail, tiny_disk.h a full disk, mysql_fixture.h MariaDB
+ * without the driver, redis_fixture.h a Redis of a case's own.
  */
 #ifndef TEST_STORE_COMMON_H
 #define TEST_STORE_COMMON_H

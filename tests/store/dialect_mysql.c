@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "drv.h"
 #include "mysql_fixture.h"
 #include "store/mysql/mysql.h"
 
@@ -341,6 +342,49 @@ START_TEST(older_schema)
 }
 END_TEST
 
+static void finding(void *ctx, const char *what, int level, const char *found, const char *remedy)
+{
+	*(bool *)ctx |= level == 1 && strcmp(what, "procedure") == 0 && strstr(found, "set_feed") &&
+		strstr(remedy, "CREATE ROUTINE");
+}
+
+static bool procedure_is_missed(struct store *st)
+{
+	bool missed = false;
+
+	DONE(st->driver->inspect(st, false, finding, &missed, &drv_err));
+	return missed;
+}
+
+/* Without the privilege the store works, and `doctor` tells; with it the procedure comes. */
+START_TEST(procedure_needs_a_privilege)
+{
+	struct store *st = open_as(FW_STORE_CREATE);
+	const char *poor;
+
+	ck_assert(!procedure_is_missed(st));
+	st->driver->close(st);
+	bare("DROP PROCEDURE set_feed");
+	bare("CREATE OR REPLACE USER poor@localhost");
+	bare(fw_arena_printf(&A, "GRANT SELECT, INSERT, UPDATE, DELETE ON `%s`.* TO poor@localhost", name));
+	poor = fw_arena_printf(&A, "mysql://poor@localhost/%s", strstr(url, name));
+	st = drv_open(0, poor, FW_STORE_CREATE);
+	ck_assert(procedure_is_missed(st));
+	(void)drv_feed(st, "https://a.example/", NOW);
+	st->driver->close(st);
+	bare(fw_arena_printf(&A, "GRANT CREATE ROUTINE ON `%s`.* TO poor@localhost", name));
+	st = drv_open(0, poor, FW_STORE_READ);
+	ck_assert(procedure_is_missed(st)); /* opened for reading: nothing is created */
+	st->driver->close(st);
+	st = drv_open(0, poor, 0);
+	ck_assert(!procedure_is_missed(st));
+	bare("CALL set_feed(1, 'title', 'By hand')");
+	ck_assert_str_eq(bare_text("SELECT user_title FROM feeds"), "By hand");
+	st->driver->close(st);
+	bare("DROP USER poor@localhost");
+}
+END_TEST
+
 START_TEST(only_read)
 {
 	struct store *st = open_as(FW_STORE_CREATE);
@@ -523,8 +567,8 @@ int main(void)
 {
 	const TTest *const twice[] = {rows_come_back, found_or_not, there_already, failed_transaction_is_rolled_back,
 		as_large_as_the_server_takes};
-	const TTest *const once[] = {half_made, older_schema, refusals, only_read, views, locked_by_another_client,
-		connection_is_ended, words_of_changed_and_deleted_entries};
+	const TTest *const once[] = {half_made, older_schema, procedure_needs_a_privilege, refusals, only_read, views,
+		locked_by_another_client, connection_is_ended, words_of_changed_and_deleted_entries};
 	TCase *t;
 
 	server_needed(&server_mysql);

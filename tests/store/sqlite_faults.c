@@ -388,7 +388,7 @@ START_TEST(damaged_file)
 	ck_assert_int_eq(stat(path, &sb), 0);
 	memset(junk, 0xa5, sizeof(junk));
 	fd = open(path, O_WRONLY);
-	for (off_t at = 48 * 4096; at + 4096 <= sb.st_size; at += 2 * 4096) /* every other page behind the schema */
+	for (off_t at = 80 * 4096; at + 4096 <= sb.st_size; at += 2 * 4096) /* every other page behind the schema */
 		ck_assert_int_eq(pwrite(fd, junk, sizeof(junk), at), (ssize_t)sizeof(junk));
 	close(fd);
 	st = store_open(url, 0);

@@ -771,16 +771,24 @@ static const struct sql_fragment MYSQL_FRAGMENT[] = {
 	{"raw", "CAST($1 AS BINARY)"},
 	{"words", TEXT("$1")},
 	{"ms", "($1) DIV 1000"},
+	{"shown", "concat($1)"}, /* the server would write through a column that is no expression */
+	{"count", "($1 + 0)"},
+	{"nth",
+		"CAST(json_extract(concat('[', replace(CONVERT($1 USING utf8mb4), ' ', ','), ']'), '$[$2]') AS"
+		" SIGNED)"},
+	{"utf8", TEXT("CONVERT($1 USING utf8mb4)")},
+	{"shard", "($1) DIV 9007199254740992"},
 	{"indexed",
 		"(SELECT count(*) FROM information_schema.statistics WHERE table_schema = database()"
 		" AND index_name = '$1')"},
 	{"of", "ON $1"},
-	{"jsonb", "$1"},
+	{"jsonb", "concat($1)"},
 	{"tags",
 		TEXT("nullif(replace(replace(substr(" TAGS ", 3, greatest(char_length(" TAGS
 		     ") - 4, 0)), '\", \"', ', '), '\",\"', ', '), '')")},
 	{"pk", "BIGINT NOT NULL PRIMARY KEY"},
 	{"id", "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY"},
+	{"serial", "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY"},
 	{"text", "MEDIUMTEXT"},
 	{"long", "LONGTEXT"},
 	{"bytes", "MEDIUMBLOB"},

@@ -73,17 +73,31 @@ static int server_inspect(struct sql *s, struct mysql_inspection *i, struct fw_e
 			    SQL_NONE, mysql_settings_row, i, err);
 }
 
+static int procedure_inspect(struct sql *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+{
+	bool there;
+	int rc = mysql_doors_find(mysql_db(s), &there, err);
+
+	if (!rc && !there)
+		cb(ctx, "procedure", 1, "the procedure " MYSQL_PROCEDURE " is missing: SQL cannot change a feed",
+			"grant the user CREATE ROUTINE on the database; the next command that writes creates it");
+	return rc;
+}
+
 int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
 	static const struct sql_check STEPS = {"search",
 		"search index: a word has step %lld, but the last step is %lld",
 		"SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM meta WHERE name ="
 		" 'doc_id') AS last_step FROM words) x WHERE x.step > x.last_step"};
+	struct sql *s = sql_of(st);
+	int rc;
 
 	if (deep)
-		return sql_check(sql_of(st),
+		return sql_check(s,
 			"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
 			"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
 			&STEPS, cb, ctx, err);
-	return server_inspect(sql_of(st), &(struct mysql_inspection){.cb = cb, .ctx = ctx}, err);
+	rc = server_inspect(s, &(struct mysql_inspection){.cb = cb, .ctx = ctx}, err);
+	return rc ? rc : procedure_inspect(s, cb, ctx, err);
 }

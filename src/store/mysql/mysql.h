@@ -56,6 +56,7 @@ struct mysql_db {
 	struct fw_err late;   /* error of statements that were sent early; rc 0: none */
 	/* last value seen; value that this transaction raises it to, 0: none */
 	int64_t changes, own_change;
+	int64_t inbox_feed_id, inbox_control_id; /* the highest ids seen in the inbox */
 	/* monotonic time of the last read of `changes`; interval to the next */
 	int64_t polled_ms, poll_interval_ms;
 	struct mysql_sweep sweep;
@@ -87,6 +88,15 @@ int mysql_lock(struct mysql_db *s, const char *what, int64_t timeout_s, int64_t 
 int mysql_unlock(struct mysql_db *s, const char *what, struct fw_err *err);
 /* inspect.c */
 store_inspect_fn mysql_inspect;
+/* doors.c */
+extern const char *const mysql_doors[]; /* NULL-ended */
+/*
+ * Create the procedure by which users change feeds, if it is missing and the user may.
+ * *there: it exists.
+ */
+#define MYSQL_PROCEDURE "set_feed"
+int mysql_doors_create(struct mysql_db *s, struct fw_err *err);
+int mysql_doors_find(struct mysql_db *s, bool *there, struct fw_err *err);
 
 /* words.c: as in sql.h */
 int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);

@@ -285,6 +285,40 @@ static int changes_read(struct mysql_db *s, int64_t *changes, struct fw_err *err
 		&s->sql, "SELECT value FROM meta WHERE name = 'changes'", SQL_NONE, s->changes, changes, err);
 }
 
+struct mysql_polled {
+	int64_t changes, feed_id, control_id;
+};
+
+static int polled_row(void *ctx, const struct sql_row *row)
+{
+	*(struct mysql_polled *)ctx = (struct mysql_polled){sql_int(row, 0), sql_int(row, 1), sql_int(row, 2)};
+	return 0;
+}
+
+/*
+ * Has another process raised `changes`, or put a row into the inbox? Ids are never used twice, so a
+ * new row has a higher one than any row before.
+ */
+static int changes_poll(struct mysql_db *s, bool *changed, struct fw_err *err)
+{
+	struct mysql_polled is = {.changes = s->changes};
+	int rc = sql_query(&s->sql,
+		s->sql.schema < SQL_SCHEMA_INBOX ?
+			"SELECT value, 0, 0 FROM meta WHERE name = 'changes'" :
+			"SELECT value, (SELECT max(id) FROM feeds_to_fetch), (SELECT max(id) FROM control)"
+			" FROM meta WHERE name = 'changes'",
+		SQL_NONE, polled_row, &is, err);
+
+	*changed = !rc &&
+		(is.changes != s->changes || is.feed_id > s->inbox_feed_id || is.control_id > s->inbox_control_id);
+	if (rc)
+		return rc;
+	s->changes = is.changes;
+	s->inbox_feed_id = FW_MAX(s->inbox_feed_id, is.feed_id);
+	s->inbox_control_id = FW_MAX(s->inbox_control_id, is.control_id);
+	return 0;
+}
+
 /*
  * The server cannot notify others: each process polls `changes`. The value that this transaction
  * gives it is not a change by another process.
@@ -309,10 +343,8 @@ static int mysql_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *c
 		struct pollfd p = {.fd = wake_fd, .events = POLLIN};
 
 		if (now >= FW_MIN(s->polled_ms + s->poll_interval_ms, end)) {
-			int64_t was = s->changes;
-			int rc = changes_read(s, &s->changes, err);
+			int rc = changes_poll(s, changed, err);
 
-			*changed = !rc && s->changes != was;
 			s->poll_interval_ms = *changed ? POLL_FIRST_MS :
 							 FW_MIN(s->poll_interval_ms * 5 / 4, (int64_t)POLL_LAST_MS);
 			s->polled_ms = now;
@@ -342,7 +374,12 @@ static void mysql_db_close(struct store *st)
 static int mysql_open_tables(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
 	static const struct sql_tables_open TABLES = {
-		mysql_schema_find, mysql_schema_lock, mysql_schema_unlock, mysql_search_tables};
+		.read_version = mysql_schema_find,
+		.lock = mysql_schema_lock,
+		.unlock = mysql_schema_unlock,
+		.search = mysql_search_tables,
+		.doors = mysql_doors,
+	};
 	struct mysql_db *s = mysql_db(sql);
 	int rc = schema_name(s, d, err);
 
@@ -352,6 +389,7 @@ static int mysql_open_tables(struct sql *sql, const struct fw_dsn *d, bool creat
 	rc = rc ? rc : mysql_server_check(s, err);
 	rc = rc ? rc : session_set(s, err);
 	rc = rc ? rc : sql_tables_open(sql, create, &TABLES, err);
+	rc = rc || sql->read_only ? rc : mysql_doors_create(s, err);
 	return rc ? rc : changes_read(s, &s->changes, err);
 }
 

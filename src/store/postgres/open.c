@@ -204,6 +204,7 @@ static int schema_find(struct postgres_db *s, struct fw_str name, struct fw_err 
 	if (name.p && (!name.len || !fw_str_copy(s->schema, sizeof(s->schema), name)))
 		return fw_err_set(err, FW_EINVAL, "%s: schema: write a name of 1 to 63 bytes", s->sql.name);
 	(void)fw_snprintf(s->channel, sizeof(s->channel), "feedwheel_%.50s", s->schema);
+	(void)fw_snprintf(s->channel_new, sizeof(s->channel_new), "feedwheel_%.49s_new", s->schema);
 	return sql_exec_count(&s->sql, "SELECT set_config('search_path', quote_ident(?1), false)",
 		SQL_V(SQL_TEXT(fw_str(s->schema))), &(int64_t){0}, err);
 }
@@ -285,7 +286,13 @@ static void postgres_close(struct store *st)
 static int postgres_open_tables(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
 	static const struct sql_tables_open TABLES = {
-		postgres_schema_find, postgres_schema_lock, sql_end, postgres_search_tables, postgres_search_upgrade};
+		.read_version = postgres_schema_find,
+		.lock = postgres_schema_lock,
+		.unlock = sql_end,
+		.search = postgres_search_tables,
+		.search_upgrade = postgres_search_upgrade,
+		.doors = postgres_doors,
+	};
 	struct postgres_db *s = postgres_db(sql);
 	int rc = postgres_connect(s, d, err);
 
@@ -310,6 +317,15 @@ static int postgres_open(const struct fw_store_config *cfg, struct store **out, 
 int postgres_notify(struct sql *sql, struct fw_err *err)
 {
 	return sql_exec(sql, "SELECT pg_notify(?1, '')", SQL_V(SQL_TEXT(fw_str(postgres_db(sql)->channel))), err);
+}
+
+int postgres_entries_new(struct sql *sql, int64_t entry_id, struct fw_err *err)
+{
+	char id[24];
+
+	(void)fw_snprintf(id, sizeof(id), "%lld", (long long)entry_id);
+	return sql_exec(sql, "SELECT pg_notify(?1, ?2)",
+		SQL_V(SQL_TEXT(fw_str(postgres_db(sql)->channel_new)), SQL_TEXT(fw_str(id))), err);
 }
 
 static int channel_listen(struct postgres_db *s, struct fw_err *err)

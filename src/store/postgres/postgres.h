@@ -24,9 +24,9 @@ struct postgres_sent {
 struct postgres_db {
 	struct sql sql;
 	PGconn *c;
-	char schema[64], channel[64];
-	char session[20]; /* behind a pooler: a mark that our session has; "": no pooler */
-	bool broken;      /* the connection is unusable */
+	char schema[64], channel[64], channel_new[64]; /* channels: of changes, of new entries */
+	char session[20];                              /* behind a pooler: a mark that our session has; "": no pooler */
+	bool broken;                                   /* the connection is unusable */
 	bool listening, notified;
 	bool in_callback;                      /* a row callback runs */
 	const char *kept[POSTGRES_STATEMENTS]; /* prepared as "s0", "s1" ... */
@@ -54,7 +54,10 @@ int postgres_broken(struct postgres_db *s, const char *why, struct fw_err *err);
 store_inspect_fn postgres_inspect;
 store_wait_fn postgres_wait;
 int postgres_notify(struct sql *s, struct fw_err *err);
+int postgres_entries_new(struct sql *s, int64_t entry_id, struct fw_err *err);
 
+/* doors.c */
+extern const char *const postgres_doors[]; /* NULL-ended */
 /* tsvector.c: as in sql.h */
 int postgres_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
 int postgres_search_step(struct sql *s, bool *more, struct fw_err *err);

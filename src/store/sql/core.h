@@ -22,6 +22,8 @@ store_commit_fn sql_commit;
 store_feed_list_fn sql_feed_list;
 store_feed_set_fn sql_feed_set;
 store_feed_drop_fn sql_feed_drop;
+/* inbox.c */
+store_inbox_fn sql_inbox;
 /* load.c */
 store_load_fn sql_load;
 store_key_list_fn sql_key_list;
@@ -58,7 +60,8 @@ store_record_remove_fn sql_record_remove;
 	.event_ids = sql_event_ids, .event_list = sql_event_list, .event_remove = sql_event_remove,                 \
 	.match_put = sql_match_put, .match_list = sql_match_list, .match_remove = sql_match_remove,                 \
 	.match_summary = sql_match_summary, .orders_version = sql_orders_version, .record_put = sql_record_put,     \
-	.record_list = sql_record_list, .record_remove = sql_record_remove, .accounts = &sql_accounts
+	.record_list = sql_record_list, .record_remove = sql_record_remove, .inbox = sql_inbox,                     \
+	.accounts = &sql_accounts
 
 /* check.c */
 struct sql_check {
@@ -83,6 +86,11 @@ extern const struct store_accounts sql_accounts;
  * the callers of wait. Call it last in a transaction. shard: STORE_SHARDS flags.
  */
 int sql_shards_changed(struct sql *s, const bool *shard, struct fw_err *err);
+/*
+ * load.c: the feeds of a load, whose shards are flagged in changed. Call it before a row of a feed
+ * is locked: it locks the counter of feed ids.
+ */
+int sql_feeds_subscribe(struct sql *s, const struct store_load *l, bool *changed, struct fw_err *err);
 /* Raise only `changes`, and wake the callers of wait. */
 int sql_changes_raise(struct sql *s, struct fw_err *err);
 /*

@@ -315,6 +315,8 @@ static int entry_items_put_new(struct entry_items *all, struct fw_err *err)
 			all->at[i].entry_id = all->at[i].dropped ? 0 : ++id;
 	}
 	rc = rc || !(all->new_n || all->dropped_n) ? rc : entry_items_insert(all, true, err);
+	if (!rc && all->new_n && all->s->dialect->entries_new)
+		rc = all->s->dialect->entries_new(all->s, last - change_n, err);
 	rc = rc || !change_n ? rc : sql_changes_put(all->s, &all->log, last, all->now_ms, err);
 	return rc || !all->match_n ? rc : entry_items_put_matches(all, last - change_n, err);
 }

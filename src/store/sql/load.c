@@ -236,11 +236,22 @@ static int load_feeds_put(struct load_work *w, struct fw_err *err)
 	int rc;
 
 	w->n = w->l->rows.feed_n;
-	assert(w->n > 0);
+	if (!w->n)
+		return 0;
 	w->load_feed = calloc(w->n, sizeof(*w->load_feed));
 	rc = w->load_feed ? load_feeds_prepare(w, err) : fw_no_memory(err);
 	rc = rc ? rc : load_feeds_store(w, err);
 	free(w->load_feed);
+	return rc;
+}
+
+int sql_feeds_subscribe(struct sql *s, const struct store_load *l, bool *changed, struct fw_err *err)
+{
+	struct load_work w = {.s = s, .l = l};
+	int rc = load_feeds_put(&w, err);
+
+	for (int i = 0; i < STORE_SHARDS; i++)
+		changed[i] |= w.changed[i];
 	return rc;
 }
 
@@ -250,7 +261,7 @@ static int load_all(struct sql *s, void *ctx, struct fw_err *err)
 	struct load_work w = {.s = s, .l = l};
 	int rc;
 
-	rc = l->rows.feed_n ? load_feeds_put(&w, err) : 0;
+	rc = load_feeds_put(&w, err);
 	if (!rc && (l->rows.entry_n || l->rows.key_n))
 		rc = sql_entries_load(w.s, l->rows.entry, l->rows.entry_n, l->rows.key, l->rows.key_n, err);
 	if (!rc && l->rows.change_id)

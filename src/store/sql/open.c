@@ -57,7 +57,8 @@ int sql_tables_open(struct sql *s, bool create, const struct sql_tables_open *t,
 		return rc;
 	rc = t->read_version(s, &s->schema, err); /* again: another process may have been first */
 	if (!rc && s->schema != SQL_SCHEMA) {
-		rc = s->schema ? sql_schema_upgrade(s, t->search_upgrade, err) : sql_schema_create(s, t->search, err);
+		rc = s->schema ? sql_schema_upgrade(s, t->search_upgrade, t->doors, err) :
+				 sql_schema_create(s, t->search, t->doors, err);
 		s->schema = SQL_SCHEMA;
 	}
 	return t->unlock(s, rc, err);

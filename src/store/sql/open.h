@@ -32,6 +32,7 @@ struct sql_tables_open {
 	int (*unlock)(struct sql *s, int rc, struct fw_err *err);
 	const char *const *search;         /* further statements of the dialect, NULL-ended; with fragments */
 	const char *const *search_upgrade; /* the same for a store of schema 1; NULL: none */
+	const char *const *doors;          /* the same for what other programs write */
 };
 /* Check the tables; create them if there are none and create is set, else FW_ENOTFOUND. */
 int sql_tables_open(struct sql *s, bool create, const struct sql_tables_open *t, struct fw_err *err);

@@ -17,7 +17,7 @@
 static const char *const TABLES[] = {
 	"CREATE TABLE meta (name {name} PRIMARY KEY, value" N ") {table}",
 	"INSERT INTO meta (name, value) VALUES ('feedwheel', " MAGIC
-	"), ('schema', 4), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0),"
+	"), ('schema', 5), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0),"
 	" ('changes_pruned_id', 0), ('account_id', 0), ('icon_id', 0), ('event_clashes', 0)",
 	"CREATE TABLE workers (id {pk}, name {name} NOT NULL, lease_ms" N ", until_ms" N ", idle" N ") {table}",
 	"CREATE TABLE shards (shard {pk}, worker BIGINT, version" N ", quiet_since_ms" N ") {table}",
@@ -112,18 +112,44 @@ static const char *const EVENT_ID_UPGRADE[] = {
 	"UPDATE meta SET value = 4 WHERE name = 'schema'",
 };
 
+/* The inbox, and views of workers: since schema 5. */
+static const char *const INBOX_TABLES[] = {
+	"CREATE TABLE feeds_to_fetch (id {serial}, url {text} NOT NULL, folder {text}, title {text},"
+	/* SQLite would take any text for a number */
+	" interval_ms BIGINT CHECK (interval_ms + 0 = interval_ms AND interval_ms >= 0)) {table}",
+	"CREATE TABLE feeds_to_fetch_refused (id {pk}, url {text} NOT NULL, folder {text}, title {text},"
+	" interval_ms BIGINT, reason {text} NOT NULL, at_ms" N ") {table}",
+	"CREATE TABLE control (id {serial}, command {name} NOT NULL"
+	" CHECK (command IN ('stop', 'pause', 'resume', 'reload')),"
+	" worker {name} CHECK ({octets worker} <= 255)) {table}",
+	"CREATE VIEW v_workers AS SELECT w.name, w.pid, {iso w.started_ms} AS started_at, {iso w.at_ms} AS"
+	" heartbeat_at, w.visits, w.new_entries, w.failures, w.in_flight, w.slots, w.clock_ahead_ms FROM (SELECT"
+	" {utf8 r.record_key} AS name, {nth r.value|0} AS pid, {nth r.value|1} AS started_ms, r.at_ms, {nth"
+	" r.value|3} AS visits, {nth r.value|4} AS new_entries, {nth r.value|5} AS failures, {nth r.value|6} AS"
+	" in_flight, {nth r.value|7} AS slots, coalesce({nth r.value|8}, 0) AS clock_ahead_ms FROM records r"
+	" WHERE r.kind = '~worker') w",
+	"CREATE VIEW v_owners AS SELECT f.id AS feed_id, {shown f.url} AS url, {shown w.name} AS worker FROM feeds f"
+	" JOIN shards h ON h.shard = {shard f.position} LEFT JOIN workers w ON w.id = h.worker",
+};
+static const char *const INBOX_UPGRADE[] = {
+	"UPDATE meta SET value = 5 WHERE name = 'schema'",
+};
+
 /*
  * Views for people: names for enums, ISO times, titles for ids. Columns are only ever added.
  */
+const char sql_v_feeds[] =
+	"CREATE VIEW v_feeds AS SELECT f.id, {shown f.url} AS url, coalesce(nullif(f.user_title, ''), f.title) AS"
+	" title, {shown f.folder} AS folder, {status s.status} AS status, {iso s.due_at_ms} AS due_at, {shown"
+	" s.why} AS why, {kind s.last_kind} AS last_visit, nullif(s.http_status, 0) AS http_status, {iso"
+	" nullif(s.last_visit_ms, 0)} AS last_visit_at, {iso nullif(s.last_ok_ms, 0)} AS last_ok_at, {iso"
+	" nullif(s.last_new_ms, 0)} AS last_new_at, {count s.fail_n} AS fail_n, {shown f.error} AS error, {count"
+	" f.interval_ms} AS interval_ms, {ms s.expect_us} AS expect_ms, {shown f.home_page_url} AS home_page_url,"
+	" {shown f.description} AS description, {shown f.language} AS language, {shown f.icon} AS icon, {shown"
+	" f.hub} AS hub, {shown f.redirect_url} AS redirect_url, {iso f.created_ms} AS created_at, {jsonb"
+	" f.extra} AS extra FROM feeds f JOIN schedule s ON s.position = f.position";
 static const char *const VIEWS[] = {
-	"CREATE VIEW v_feeds AS SELECT f.id, f.url, coalesce(nullif(f.user_title, ''), f.title) AS title, f.folder, "
-	"{status s.status} AS status, {iso s.due_at_ms} AS due_at,"
-	" s.why, {kind s.last_kind} AS last_visit, nullif(s.http_status, 0) AS http_status, {iso "
-	"nullif(s.last_visit_ms, 0)} AS last_visit_at,"
-	" {iso nullif(s.last_ok_ms, 0)} AS last_ok_at, {iso nullif(s.last_new_ms, 0)} AS last_new_at, s.fail_n, "
-	"f.error, f.interval_ms, {ms s.expect_us} AS expect_ms,"
-	" f.home_page_url, f.description, f.language, f.icon, f.hub, f.redirect_url, {iso f.created_ms} AS created_at, "
-	"{jsonb f.extra} AS extra FROM feeds f JOIN schedule s ON s.position = f.position",
+	sql_v_feeds,
 	"CREATE VIEW v_entries AS SELECT e.id, e.feed_id, coalesce(nullif(f.user_title, ''), f.title) AS feed_title, "
 	"f.url AS feed_url, f.folder, e.title, e.url, e.author,"
 	" {tags e.extra} AS tags, {iso e.date_ms} AS date, {iso e.published_ms} AS published_at, {iso e.updated_ms} AS "
@@ -172,14 +198,16 @@ static int schema_scripts_run(struct sql *s, const char *const *text, size_t n, 
 	return rc;
 }
 
-int sql_schema_create(struct sql *s, const char *const *search, struct fw_err *err)
+int sql_schema_create(struct sql *s, const char *const *search, const char *const *doors, struct fw_err *err)
 {
 	int rc = schema_scripts_run(s, TABLES, FW_N(TABLES), err);
 
 	rc = rc ? rc : schema_scripts_run(s, LOG_TABLES, FW_N(LOG_TABLES), err);
 	rc = rc ? rc : schema_scripts_run(s, ACCOUNT_TABLES, FW_N(ACCOUNT_TABLES), err);
 	rc = rc ? rc : schema_scripts_run(s, EVENT_ID_TABLES, FW_N(EVENT_ID_TABLES), err);
+	rc = rc ? rc : schema_scripts_run(s, INBOX_TABLES, FW_N(INBOX_TABLES), err);
 	rc = rc ? rc : schema_scripts_run(s, VIEWS, FW_N(VIEWS), err);
+	rc = rc ? rc : schema_scripts_run(s, doors, SIZE_MAX, err);
 	return rc ? rc : schema_scripts_run(s, search, SIZE_MAX, err);
 }
 
@@ -199,11 +227,20 @@ static int schema_accounts_add(struct sql *s, struct fw_err *err)
 	return rc ? rc : schema_scripts_run(s, ACCOUNT_UPGRADE, FW_N(ACCOUNT_UPGRADE), err);
 }
 
-int sql_schema_upgrade(struct sql *s, const char *const *search, struct fw_err *err)
+static int schema_event_ids_add(struct sql *s, struct fw_err *err)
+{
+	int rc = schema_scripts_run(s, EVENT_ID_TABLES, FW_N(EVENT_ID_TABLES), err);
+
+	return rc ? rc : schema_scripts_run(s, EVENT_ID_UPGRADE, FW_N(EVENT_ID_UPGRADE), err);
+}
+
+int sql_schema_upgrade(struct sql *s, const char *const *search, const char *const *doors, struct fw_err *err)
 {
 	int rc = s->schema < SQL_SCHEMA_LOG ? schema_log_add(s, search, err) : 0;
 
 	rc = rc || s->schema >= SQL_SCHEMA_ACCOUNTS ? rc : schema_accounts_add(s, err);
-	rc = rc ? rc : schema_scripts_run(s, EVENT_ID_TABLES, FW_N(EVENT_ID_TABLES), err);
-	return rc ? rc : schema_scripts_run(s, EVENT_ID_UPGRADE, FW_N(EVENT_ID_UPGRADE), err);
+	rc = rc || s->schema >= SQL_SCHEMA_EVENT_IDS ? rc : schema_event_ids_add(s, err);
+	rc = rc ? rc : schema_scripts_run(s, INBOX_TABLES, FW_N(INBOX_TABLES), err);
+	rc = rc ? rc : schema_scripts_run(s, doors, SIZE_MAX, err);
+	return rc ? rc : schema_scripts_run(s, INBOX_UPGRADE, FW_N(INBOX_UPGRADE), err);
 }

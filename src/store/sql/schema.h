@@ -24,6 +24,9 @@
  *               numbers changes), indexed_entry_id, changes (of schedules), changes_pruned_id,
  *               account_id, icon_id
  *
+ *   feeds_to_fetch, feeds_to_fetch_refused, control
+ *               the inbox (store/inbox.h): rows that other programs put in
+ *
  * Accounts (accounts.h) have tables of their own, empty without an account:
  *
  *   subscriptions    entries up to mark_id are read, but for exceptions. unread = the feed's
@@ -43,9 +46,11 @@
 
 #include "store/sql/sql.h"
 
-#define SQL_SCHEMA 4          /* 1, of release 0.1.0, had no log of changes, 2 no accounts, 3 no ranges of ids */
-#define SQL_SCHEMA_LOG 2      /* the first one with the log of changes */
-#define SQL_SCHEMA_ACCOUNTS 3 /* the first one with accounts */
+#define SQL_SCHEMA 5           /* 1 is of release 0.1.0 */
+#define SQL_SCHEMA_LOG 2       /* the first one with the log of changes */
+#define SQL_SCHEMA_ACCOUNTS 3  /* the first one with accounts */
+#define SQL_SCHEMA_EVENT_IDS 4 /* the first one with ranges of ids for events */
+#define SQL_SCHEMA_INBOX 5     /* the first one with the inbox */
 #define SQL_POSITION_BITS 53
 #define SQL_VISIT_BITS 10 /* low bits of a visit id: index within its row of row_counts */
 
@@ -66,9 +71,13 @@ static inline int64_t sql_position_feed(int64_t position)
  * FW_EVERSION: a newer schema. FW_EINVAL: the database of another program.
  */
 int sql_schema_version(struct sql *s, bool ours, int64_t *version, struct fw_err *err);
-/* Create the tables. search: further statements of the dialect, NULL-ended. */
-int sql_schema_create(struct sql *s, const char *const *search, struct fw_err *err);
+/*
+ * Create the tables. search, doors: further statements of the dialect, NULL-ended, for the search
+ * index, and for what other programs write.
+ */
+int sql_schema_create(struct sql *s, const char *const *search, const char *const *doors, struct fw_err *err);
+extern const char sql_v_feeds[]; /* the statement that creates this view */
 /* Add what older schemas lack. */
-int sql_schema_upgrade(struct sql *s, const char *const *search, struct fw_err *err);
+int sql_schema_upgrade(struct sql *s, const char *const *search, const char *const *doors, struct fw_err *err);
 
 #endif

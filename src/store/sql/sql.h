@@ -36,6 +36,11 @@
  * 	{raw x}          a text that is compared byte by byte
  * 	{words x}        a text made of literals, as a column: comparable with texts of any client
  * 	{ms x}           microseconds as whole milliseconds
+ * 	{shown x} {count x}  a text, a number, as a column of a view that cannot be written
+ * 	{nth x|i}        the i-th number, from 0, of bytes that are numbers between spaces; NULL:
+ * 	                 there are fewer
+ * 	{utf8 x}         bytes that are UTF-8, as text
+ * 	{shard x}        the shard of a position
  * 	{indexed i}      the number of indexes with the name i
  * 	{of t}           after DROP INDEX: the table t
  * 	{jsonb x}        a {json} column for people's queries: of the type that the engine can
@@ -47,6 +52,7 @@
  * 	                 redirect, error
  * 	{set schedule|v.}   the same as "due_at_ms = v.due_at_ms, ..."
  * 	{pk} {id}        column types: a numeric primary key; one that the engine assigns, rising
+ * 	{serial}         the same, and no number twice
  * 	{text} {long}    text; text of any size
  * 	{bytes} {key16}  bytes; 16 bytes in a key
  * 	{json}           a JSON object
@@ -142,6 +148,12 @@ struct sql_dialect {
 	 * number `changes`
 	 */
 	int (*notify)(struct sql *s, struct fw_err *err);
+
+	/*
+	 * In a transaction that stores new entries, the last of which is entry_id: tell other
+	 * programs when it commits; NULL: the engine cannot
+	 */
+	int (*entries_new)(struct sql *s, int64_t entry_id, struct fw_err *err);
 
 	int (*size)(struct sql *s, int64_t *bytes, struct fw_err *err); /* size of the whole store; NULL: unknown */
 	/*

@@ -24,6 +24,23 @@ static int stats_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
+static int stats_inbox_row(void *ctx, const struct sql_row *row)
+{
+	struct fw_store_stats *s = ctx;
+
+	s->inbox_n = sql_int(row, 0);
+	s->inbox_refused_n = sql_int(row, 1);
+	return 0;
+}
+
+static int stats_inbox(struct sql *s, struct fw_store_stats *out, struct fw_err *err)
+{
+	return sql_query(s,
+		"SELECT (SELECT count(*) FROM feeds_to_fetch) + (SELECT count(*) FROM control),"
+		" (SELECT count(*) FROM feeds_to_fetch_refused)",
+		SQL_NONE, stats_inbox_row, out, err);
+}
+
 int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 {
 #define COUNT(what) "{sum CASE WHEN " what " THEN 1 ELSE 0 END}, "
@@ -47,6 +64,7 @@ int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 	rc = rc ? rc :
 		  sql_query_int(
 			  s, "SELECT value FROM meta WHERE name = 'event_clashes'", SQL_NONE, 0, &out->clash_n, err);
+	rc = rc || s->schema < SQL_SCHEMA_INBOX ? rc : stats_inbox(s, out, err);
 	out->schema = s->schema;
 	out->size_bytes = -1;
 	return !rc && s->dialect->size ? s->dialect->size(s, &out->size_bytes, err) : rc;

@@ -153,20 +153,26 @@ int sqlite_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, st
 
 /*
  * PRAGMA data_version changes with each commit of another connection, and costs no disk access.
- * Only then is `changes` read.
+ * Only then is `changes` read, and the last ids of the inbox, which other programs do not count in
+ * `changes`.
  */
 int sqlite_changed(struct sqlite_db *s, bool *changed, struct fw_err *err)
 {
-	int64_t version, changes;
+	int64_t version, changes, inbox_id = s->inbox_id;
 	int rc = sql_query_int(&s->sql, "PRAGMA data_version", SQL_NONE, 0, &version, err);
 
 	*changed = false;
 	if (rc || version == s->data_version)
 		return rc;
 	rc = sql_query_int(&s->sql, "SELECT value FROM meta WHERE name = 'changes'", SQL_NONE, 0, &changes, err);
+	if (!rc && s->sql.schema >= SQL_SCHEMA_INBOX)
+		rc = sql_query_int(&s->sql,
+			"SELECT sum(seq) FROM sqlite_sequence WHERE name IN ('feeds_to_fetch', 'control')", SQL_NONE, 0,
+			&inbox_id, err);
 	if (rc)
 		return rc;
-	*changed = changes != s->changes;
+	*changed = changes != s->changes || inbox_id != s->inbox_id;
+	s->inbox_id = inbox_id;
 	s->data_version = version;
 	s->changes = changes;
 	return 0;

@@ -198,7 +198,12 @@ static int sqlite_open_as(const struct store_driver *driver, const struct fw_sto
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static const struct sql_tables_open TABLES = {
-		sqlite_read_version, sqlite_tables_lock, sql_end, sqlite_search_tables};
+		.read_version = sqlite_read_version,
+		.lock = sqlite_tables_lock,
+		.unlock = sql_end,
+		.search = sqlite_search_tables,
+		.doors = sqlite_doors,
+	};
 	struct sqlite_db *s = calloc(1, sizeof(*s));
 	bool changed, create;
 	int rc;

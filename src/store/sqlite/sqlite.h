@@ -20,7 +20,7 @@ struct sqlite_db {
 	int checkpoint_frames; /* from this many on; tests lower it */
 	bool committed;        /* the last COMMIT wrote frames */
 	int64_t busy_since_ms;
-	int64_t data_version, changes; /* as last read by sqlite_changed() */
+	int64_t data_version, changes, inbox_id; /* as last read by sqlite_changed() */
 	bool memory;
 	bool merging; /* segments of the search index are being merged */
 	struct sqlite_kept {
@@ -54,7 +54,11 @@ void sqlite_checkpoint_end(struct sqlite_db *s, int fd);
 /* Can checkpoints of two programs lose commits with this version of SQLite (3040001: 3.40.1)? */
 bool sqlite_loses_commits(int version);
 
-/* inspect.c. sqlite_changed(): has another connection raised `changes` since the last? Cheap. */
+extern const char *const sqlite_doors[]; /* NULL-ended */
+/*
+ * inspect.c. sqlite_changed(): has another connection raised `changes`, or put a row into the
+ * inbox, since the last call? Cheap.
+ */
 int sqlite_changed(struct sqlite_db *s, bool *changed, struct fw_err *err);
 store_inspect_fn sqlite_inspect;
 store_wait_fn sqlite_wait;
