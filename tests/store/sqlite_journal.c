@@ -5,6 +5,7 @@
  * close(), call out at the moment that counts.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -126,7 +127,17 @@ static void count_finding(void *ctx, const char *text)
 	++*(int *)ctx;
 }
 
-/* 0: our checkpoints. 1: those of SQLite, which shows that this test finds the fault. */
+/* As another program writes (feedwheel-store(7), SQLITE): it does not checkpoint. */
+static void outsider_make(struct fw_store *st)
+{
+	ck_assert_int_eq(sqlite3_wal_autocheckpoint(db_of(st)->db, 0), SQLITE_OK);
+	db_of(st)->checkpoint_frames = INT_MAX;
+}
+
+/*
+ * 0: our checkpoints. 1: those of SQLite, which shows that this test finds the fault. 2: ours, and
+ * two other programs.
+ */
 START_TEST(commit_amid_a_checkpoint)
 {
 	struct fw_store *st[3];
@@ -144,6 +155,11 @@ START_TEST(commit_amid_a_checkpoint)
 	}
 	for (int i = 0; i < 6; i++)
 		write_some(st[i % 3], 1); /* all frames are in the file */
+	if (_i == 2) {
+		outsider_make(st[0]);
+		outsider_make(st[2]);
+		ck_assert(!checkpoints(st[0]) && checkpoints(st[1]));
+	}
 	ck_assert_int_eq(sqlite3_file_control(db_of(st[1])->db, "main", SQLITE_FCNTL_FILE_POINTER, &f), SQLITE_OK);
 	amid.first = st[0];
 	amid.other = st[2];
@@ -169,6 +185,34 @@ START_TEST(commit_amid_a_checkpoint)
 	}
 	for (int i = 0; i < 3; i++)
 		fw_store_close(st[i]);
+}
+END_TEST
+
+/* Another program that closes its connection leaves the journal to those who have the file open. */
+START_TEST(outsider_comes_and_goes)
+{
+	struct fw_store *st = eager(), *other = store_open(url, 0);
+
+	write_some(st, 1);
+	file_time_put_back();
+	outsider_make(other);
+	write_some(other, 300);
+	fw_store_close(other);
+	ck_assert(!file_was_written());
+	ck_assert(checkpoints(st));
+	check_clean(st);
+	ck_assert_int_eq(stats(st).feed_n, next_feed);
+	other = store_open(url, 0);
+	outsider_make(other);
+	write_some(other, 1);
+	fw_store_close(st);
+	file_time_put_back();
+	fw_store_close(other); /* the last one: alone, under SQLite's exclusive lock */
+	ck_assert(file_was_written());
+	st = store_open(url, 0);
+	check_clean(st);
+	ck_assert_int_eq(stats(st).feed_n, next_feed);
+	fw_store_close(st);
 }
 END_TEST
 
@@ -456,7 +500,7 @@ END_TEST
 static void see_version(void *ctx, const char *name, int level, const char *found, const char *remedy)
 {
 	*(bool *)ctx |= level == 1 && strcmp(name, "engine") == 0 && strstr(found, "lose commits") &&
-		strstr(remedy, "do not write with other programs while feedwheel runs");
+		strstr(remedy, "PRAGMA wal_autocheckpoint = 0");
 }
 
 START_TEST(doctor_names_the_version)
@@ -478,14 +522,14 @@ int main(int argc, char **argv)
 {
 	const TTest *const each[] = {one_checkpoint_at_a_time, only_after_a_commit, lock_is_the_stores,
 		lock_that_cannot_be_made, journal_shrinks_after_a_burst, store_is_made_by_two_threads,
-		versions_that_lose_commits, doctor_names_the_version};
-	const TTest *const twice[] = {commit_amid_a_checkpoint};
+		outsider_comes_and_goes, versions_that_lose_commits, doctor_names_the_version};
+	const TTest *const thrice[] = {commit_amid_a_checkpoint};
 	TCase *t;
 
 	if (argc == 3 && strcmp(argv[1], "visit") == 0)
 		return visit_and_leave(argv[2]);
 	t = cases("sqlite", setup, NULL, 120);
 	cases_add(t, each, FW_N(each), 1);
-	cases_add(t, twice, FW_N(twice), 2);
+	cases_add(t, thrice, FW_N(thrice), 3);
 	return cases_run("store sqlite_journal", t);
 }

@@ -1157,7 +1157,7 @@ def doctor(base):
     holds(re.search(r"^ok +guard +feeds cannot connect to 8.8.8.0/24 .deny_networks.", r.stdout, re.M), r.stdout)
     found = w.run("doctor").stdout
     holds(re.search(r"^ok +engine +SQLite 3.*\n"
-                    r"(note +engine .*\n +-> do not write with other programs .*\n)?" # up to 3.51.2
+                    r"(note +engine .*\n +-> other programs that write must set PRAGMA .*\n)?" # up to 3.51.2
                     r"ok +durability +a stored visit is.*\n(ok|note) +disk +[0-9]+ MiB free$", found, re.M), found)
     holds("permissions" not in found, "the mode of a new store is right")
     os.chmod(w.path, 0o640)

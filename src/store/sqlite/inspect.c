@@ -104,7 +104,7 @@ static void inspect_version(int version, fw_inspect_cb *cb, void *ctx)
 		cb(ctx, "engine", 1,
 			"this SQLite (3.7.0 to 3.51.2) can lose commits when two programs checkpoint a file at once; "
 			"feedwheel's processes take turns",
-			"do not write with other programs while feedwheel runs");
+			"other programs that write must set PRAGMA wal_autocheckpoint = 0: see feedwheel-store(7)");
 }
 
 static int inspect_settings(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
