@@ -409,6 +409,19 @@ START_TEST(control_comes_first)
 	/* a command sees the messages of the inbox, and comes behind them */
 	DONE(fw_store_control_put((struct fw_store *)st, FW_CONTROL_STOP, 1, &drv_err));
 	message_is(st, &after, FW_CONTROL_STOP, "");
+	/* a record that somebody wrote by hand, and that is no message, is in nobody's way */
+	DONE(st->driver->record_put(st,
+		&(struct fw_record){.kind = FW_STR(STORE_CONTROL_KIND),
+			.key = FW_STR("5"),
+			.value = FW_STR("?"),
+			.at_ms = NOW,
+			.until_ms = FW_NO_DATE},
+		false, false, &(bool){false}, &drv_err));
+	DONE(fw_store_control_put((struct fw_store *)st, FW_CONTROL_RELOAD, drv_clock(st) + 1000, &drv_err));
+	message_is(st, &after, FW_CONTROL_RELOAD, "");
+	put_control(_i, url, "stop", NULL);
+	TAKEN(take(st, 5), 1, 0, 0, 0, false);
+	message_is(st, &after, FW_CONTROL_STOP, "");
 	message_is(st, &after, FW_CONTROL_NONE, NULL);
 	drv_end(st);
 }
@@ -541,6 +554,80 @@ START_TEST(takers_share_the_rows)
 }
 END_TEST
 
+/* ---- readers of messages --------------------------------------------------------------------- */
+
+enum { MESSAGES = 60 };
+
+static int messages_after(struct store *st, int64_t *after)
+{
+	struct fw_control c;
+
+	for (int n = 0;; n++) {
+		DONE(fw_store_control_get((struct fw_store *)st, *after, &c, &drv_err));
+		if (c.kind == FW_CONTROL_NONE)
+			return n;
+		*after = c.id;
+	}
+}
+
+_Noreturn static void commands_send(int i, const char *url)
+{
+	struct store *st = drv_open(i, url, 0);
+	int rc;
+
+	for (int n = 0; n < MESSAGES;) {
+		rc = fw_store_control_put((struct fw_store *)st, FW_CONTROL_RELOAD, 0, &drv_err);
+		if (rc && rc != FW_EAGAIN)
+			_exit(1);
+		n += !rc;
+	}
+	st->driver->close(st);
+	_exit(0);
+}
+
+_Noreturn static void rows_send(int i, const char *url)
+{
+	for (int n = 0; n < MESSAGES; n++)
+		put_control(i, url, "reload", NULL);
+	takes_all(i, url);
+}
+
+/* One who reads what is above its last message sees each, whoever puts them meanwhile. */
+START_TEST(messages_are_read_once)
+{
+	const char *url = drv_url(_i);
+	pid_t pid[TAKERS];
+	int64_t after = 0;
+	struct store *st;
+	int status, living = TAKERS, n = 0;
+
+	if (!has_inbox(_i) || !drv_is_sql(_i))
+		return;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(shared, MAP_FAILED);
+	st = drv_open(_i, url, FW_STORE_CREATE);
+	for (int i = 0; i < TAKERS; i++) {
+		pid[i] = fork();
+		ck_assert_int_ge(pid[i], 0);
+		if (!pid[i] && i % 2)
+			commands_send(_i, url);
+		else if (!pid[i])
+			rows_send(_i, url);
+	}
+	while (living) {
+		n += messages_after(st, &after);
+		if (waitpid(-1, &status, WNOHANG) <= 0)
+			continue;
+		ck_assert(WIFEXITED(status) && !WEXITSTATUS(status));
+		living--;
+	}
+	n += messages_after(st, &after);
+	ck_assert_int_eq(n, TAKERS * MESSAGES);
+	drv_end(st);
+	munmap(shared, sizeof(*shared));
+}
+END_TEST
+
 /* ---- kills ----------------------------------------------------------------------------------- */
 
 static struct sql_dialect deadly;
@@ -630,18 +717,6 @@ static struct store_inbox take_all(struct store *st)
 		all.refused_n += in.refused_n;
 	}
 	return all;
-}
-
-static int messages_after(struct store *st, int64_t *after)
-{
-	struct fw_control c;
-
-	for (int n = 0;; n++) {
-		DONE(fw_store_control_get((struct fw_store *)st, *after, &c, &drv_err));
-		if (c.kind == FW_CONTROL_NONE)
-			return n;
-		*after = c.id;
-	}
 }
 
 START_TEST(taker_is_killed_anywhere)
@@ -1101,9 +1176,9 @@ int main(void)
 	TCase *t = cases("every driver", setup, teardown, 300);
 	const TTest *const every[] = {rows_become_feeds, refused_rows_tell_why, batches_are_in_order,
 		control_comes_first, wrong_control_is_refused, ids_are_used_once, takers_share_the_rows,
-		taker_is_killed_anywhere, many_rows_come_in_batches, rows_wake_workers, feeds_are_changed_by_hand,
-		other_changes_are_refused, views_show_workers_and_owners, new_entries_are_told,
-		rights_of_the_doors_suffice};
+		messages_are_read_once, taker_is_killed_anywhere, many_rows_come_in_batches, rows_wake_workers,
+		feeds_are_changed_by_hand, other_changes_are_refused, views_show_workers_and_owners,
+		new_entries_are_told, rights_of_the_doors_suffice};
 
 	stores_begin();
 	cases_add(t, every, FW_N(every), under_test_n);

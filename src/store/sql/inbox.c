@@ -124,8 +124,8 @@ static int inbox_control_take(struct sql *s, void *ctx, struct fw_err *err)
 			  SQL_V(SQL_INT(CONTROL_MAX + 1)), inbox_control_row, all, err);
 	rc = rc ? rc :
 		  sql_query(s,
-			  "SELECT {now}, (SELECT record_key FROM records WHERE kind = ?1 ORDER BY record_key DESC"
-			  " LIMIT 1)",
+			  "SELECT {now}, (SELECT record_key FROM records WHERE kind = ?1 AND {octets record_key} = 20"
+			  " ORDER BY record_key DESC LIMIT 1)",
 			  SQL_V(SQL_TEXT(FW_STR(STORE_CONTROL_KIND))), inbox_newest_row, all, err);
 	rc = rc ? rc : inbox_messages_put(all, err);
 	rc = rc || !all->pause ? rc : inbox_pause_put(all, err);

@@ -13,6 +13,24 @@ struct record_putting {
 	bool if_absent, wake, *was;
 };
 
+/*
+ * Does the kind have a later key, as long as this one? Whoever puts such records, here and from the
+ * inbox, has the counter locked from this question on until the transaction ends.
+ */
+static int record_is_passed(struct sql *s, const struct fw_record *r, bool *passed, struct fw_err *err)
+{
+	int64_t changes, later = 0;
+	int rc = sql_query_int(s, "SELECT value FROM meta WHERE name = 'changes' {update}", SQL_NONE, 0, &changes, err);
+
+	rc = rc ? rc :
+		  sql_query_int(s,
+			  "SELECT count(*) FROM (SELECT 1 AS one FROM records WHERE kind = ?1 AND record_key > ?2"
+			  " AND {octets record_key} = {octets ?2} LIMIT 1) x",
+			  SQL_V(SQL_TEXT(r->kind), SQL_BLOB(r->key)), 0, &later, err);
+	*passed = later > 0;
+	return rc;
+}
+
 static int record_put_in(struct sql *s, void *ctx, struct fw_err *err)
 {
 	const struct record_putting *p = ctx;
@@ -23,6 +41,11 @@ static int record_put_in(struct sql *s, void *ctx, struct fw_err *err)
 	int64_t until_ms = INT64_MIN, changed = 1;
 	int rc = 0;
 
+	if (if_absent && p->wake) {
+		rc = record_is_passed(s, r, was, err);
+		if (rc || *was)
+			return rc;
+	}
 	if (if_absent)
 		rc = sql_query_int(s,
 			"SELECT coalesce(until_ms, ?3) FROM records WHERE kind = ?1 AND record_key = ?2 {update}",
