@@ -762,7 +762,7 @@ FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, st
 int64_t fw_store_now_ms(const struct fw_store *st);
 /* How far this machine's clock is ahead of the store's; less than 0: behind. Not exported. */
 int64_t fw_store_ahead_ms(const struct fw_store *st);
-/* All counts. One pass over the schedule: about 1 s for 1,000,000 feeds. */
+/* All counts. One pass over the schedule: about 0.2 s for 1,000,000 feeds (SQL). */
 FW_API FW_MUST_CHECK int fw_store_stats(struct fw_store *st, struct fw_store_stats *out, struct fw_err *err);
 /* For `doctor`: the server's version, the durability of a commit, harmful settings. */
 FW_API FW_MUST_CHECK int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);

@@ -6,7 +6,7 @@
 struct list {
 	struct cli_list out;
 	bool failing;
-	bool folders; /* a feed has a folder */
+	bool folders; /* a feed of the list has a folder */
 	bool stacked; /* failing, and the terminal is too narrow for reason and URL on one line */
 };
 
@@ -127,11 +127,10 @@ static int list_folder_seen(void *ctx, const struct fw_feed *f)
 }
 
 /* The columns; *rc: the result of looking for a folder. */
-static void list_begin(struct list *l, struct cli *c, int *rc, struct fw_err *err)
+static void list_begin(struct list *l, struct cli *c, const struct fw_feed_query *q, int *rc, struct fw_err *err)
 {
 	if (!l->failing && !cli_flag(c, "json") && !cli_flag(c, "jsonl"))
-		*rc = fw_store_feed_list(
-			c->store, &(struct fw_feed_query){.status = -1}, list_folder_seen, &l->folders, err);
+		*rc = fw_store_feed_list(c->store, q, list_folder_seen, &l->folders, err);
 	if (l->failing)
 		cli_list_begin(&l->out, c, FAILING, FW_N(FAILING));
 	else if (l->folders)
@@ -171,7 +170,7 @@ static int list_run(struct cli *c)
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
-	list_begin(&l, c, &rc, &err);
+	list_begin(&l, c, &q, &rc, &err);
 	rc = rc < 0 ? rc : fw_store_feed_list(c->store, &q, list_feed, &l, &err);
 	cli_list_end(&l.out);
 	if (rc < 0)

@@ -295,7 +295,7 @@ typedef int store_inspect_fn(struct store *st, bool deep, fw_inspect_cb *cb, voi
  * wake_fd is readable (-1: none), or for timeout_ms. May return early.
  */
 typedef int store_wait_fn(struct store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err);
-/* Cost: one pass over the schedule, about 1 s for 1,000,000 feeds. */
+/* Cost: one pass over the schedule, about 0.2 s for 1,000,000 feeds on SQL. */
 typedef int store_stats_fn(struct store *st, struct fw_store_stats *out, struct fw_err *err);
 /* One step of retention and indexing, tens of ms. May be several transactions. */
 typedef int store_prune_fn(struct store *st, struct fw_prune *p, struct fw_err *err);

@@ -613,6 +613,71 @@ START_TEST(lists)
 }
 END_TEST
 
+#define SPARSE 20100
+#define SPARSE_STEP 9
+
+struct sparse {
+	int64_t last, step;
+	int n;
+};
+
+static int sparse_next(void *ctx, const struct fw_feed *f)
+{
+	struct sparse *s = ctx;
+
+	ck_assert_int_eq(f->id, s->last + s->step);
+	s->last = f->id;
+	s->n++;
+	return 0;
+}
+
+/* Few of the next ids belong to a feed with the state, more than one pass finds do in all. */
+START_TEST(lists_sparse)
+{
+	STORE(st);
+	struct fw_feed *f = calloc(SPARSE, sizeof(*f));
+
+	ck_assert_ptr_nonnull(f);
+	for (int i = 0; i < SPARSE; i++)
+		f[i] = (struct fw_feed){.id = (i + 1) * SPARSE_STEP,
+			.url = fw_str(fw_arena_printf(&A, "https://h%d.example/%d", i % 97, i)),
+			.folder = FW_STR("all"),
+			.due_at_ms = NOW,
+			.status = FW_FEED_PAUSED,
+			.fail_n = i % 5000 == 4999};
+	for (int at = 0; at < SPARSE; at += SPARSE / 3)
+		OK(load(st, f + at, SPARSE / 3, NULL));
+	for (int named = 0; named < 2; named++) {
+		struct fw_feed_query q = {.status = -1, .failing = true};
+		struct sparse s = {.step = 5000 * SPARSE_STEP};
+
+		q.folder = named ? FW_STR("all") : FW_STR_NONE;
+		OK(st->driver->feed_list(st, &(struct store_feed_query){.q = q}, sparse_next, &s, &err));
+		ck_assert_int_eq(s.n, SPARSE / 5000);
+		for (s = (struct sparse){.step = s.step}; s.n < SPARSE / 5000;) { /* page by page */
+			q.after_id = s.last;
+			q.limit = 1;
+			OK(st->driver->feed_list(st, &(struct store_feed_query){.q = q}, sparse_next, &s, &err));
+		}
+		ck_assert_int_eq(s.last, SPARSE / 5000 * 5000 * SPARSE_STEP);
+	}
+	for (int named = 0; named < 2; named++) { /* more than one pass finds */
+		struct fw_feed_query q = {.status = FW_FEED_PAUSED, .limit = SPARSE - 20};
+		struct sparse s = {.step = SPARSE_STEP};
+
+		q.folder = named ? FW_STR("all") : FW_STR_NONE;
+		OK(st->driver->feed_list(st, &(struct store_feed_query){.q = q}, sparse_next, &s, &err));
+		ck_assert_int_eq(s.n, SPARSE - 20);
+		q.after_id = s.last;
+		q.limit = 0;
+		OK(st->driver->feed_list(st, &(struct store_feed_query){.q = q}, sparse_next, &s, &err));
+		ck_assert_int_eq(s.n, SPARSE);
+	}
+	free(f);
+	drv_end(st);
+}
+END_TEST
+
 static int due_keep(void *ctx, const struct store_due *row)
 {
 	struct store_due **at = ctx;
@@ -1379,8 +1444,9 @@ int main(void)
 {
 	TCase *t = cases("every driver", setup, teardown, 120);
 	const TTest *const every[] = {subscribed, letters_of_addresses_count, every_member_loaded, load_refuses,
-		loaded_whole, lists, of_due, found, set, dropped, merged, groups, pushed_meta, adopted, host_key, keys,
-		subscribed_at_once, dropped_beside_commits, merged_crosswise, moved_beside_others, read_only};
+		loaded_whole, lists, lists_sparse, of_due, found, set, dropped, merged, groups, pushed_meta, adopted,
+		host_key, keys, subscribed_at_once, dropped_beside_commits, merged_crosswise, moved_beside_others,
+		read_only};
 
 	stores_begin();
 	cases_add(t, every, FW_N(every), under_test_n);

@@ -658,6 +658,15 @@ static struct fw_str postgres_get_str(const struct sql_row *row, int column)
 
 /* ---- the dialect ----------------------------------------------------------------------------- */
 
+/* session_settings() keeps the planner from it. */
+static int postgres_passes(struct sql *sql, bool on, struct fw_err *err)
+{
+	return sql_query(sql,
+		"SELECT set_config('enable_seqscan', ?1, false), set_config('max_parallel_workers_per_gather', ?2,"
+		" false)",
+		SQL_V(SQL_TEXT(fw_str(on ? "on" : "off")), SQL_TEXT(fw_str(on ? "2" : "0"))), NULL, NULL, err);
+}
+
 static int postgres_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
 	return sql_query_int(sql,
@@ -739,6 +748,7 @@ const struct sql_dialect postgres_dialect = {
 	.get_str = postgres_get_str,
 	.notify = postgres_notify,
 	.entries_new = postgres_entries_new,
+	.passes = postgres_passes,
 	.size = postgres_size,
 	.row_counts_raised = postgres_row_id_raised,
 	.search_changed = postgres_search_changed,

@@ -14,7 +14,9 @@
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-#define PAGE 500 /* rows per result: some client libraries buffer it whole */
+#define PAGE 500        /* rows per result: some client libraries buffer it whole */
+#define LOOK_MAX 4096   /* feeds that a list by state looks at one by one */
+#define FOUND_MAX 20000 /* places that one pass finds */
 #define FROM " FROM feeds f JOIN schedule s ON s.position = f.position"
 #define STATE "f.id, {fields feed|f.}, {fields schedule|s.}"
 #define COUNTED STATE ", (SELECT count(*) FROM entry_keys k WHERE k.feed_id = f.id AND k.entry_id > 0)"
@@ -31,7 +33,8 @@ struct feed_listing {
 	size_t seen, shown;  /* rows of this page; shown in all */
 	int64_t last_id;
 	bool full;
-	int64_t pick[PAGE]; /* places of the page's feeds that match */
+	struct fw_buf found; /* int64_t: places of feeds that the schedule names */
+	int64_t pick[PAGE];  /* places of the page's feeds that match */
 	size_t pick_n;
 	struct fw_arena keep; /* memory of kept[], until it is sorted */
 	struct fw_feed *kept;
@@ -81,6 +84,8 @@ static int feed_find_one(struct feed_listing *l, const struct store_feed_query *
 }
 
 #define AT_POSITIONS " FROM {rows} schedule s, feeds f WHERE s.position = v.spot AND f.id = v.feed"
+/* A feed that has moved to another host meanwhile too. */
+#define OF_FEEDS " FROM {rows} feeds f, schedule s WHERE f.id = v.feed AND s.position = f.position"
 
 /* Run a statement over many places. Its rows come in any order. */
 static int feeds_at_positions(
@@ -128,12 +133,20 @@ static int feed_name_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
+static bool feeds_are_named(const struct feed_listing *l)
+{
+	return l->match.p || l->q->folder.p;
+}
+
 static int feed_kept_row(void *ctx, const struct sql_row *row)
 {
 	struct feed_listing *l = ctx;
-	struct fw_feed *f = &l->kept[l->kept_n++];
+	struct fw_feed *f = &l->kept[l->kept_n];
 
 	feed_row_read(row, true, f);
+	if ((l->q->status >= 0 && (int)f->status != l->q->status) || (l->q->failing && !f->fail_n))
+		return 0; /* a visit or a person has changed it since it was picked */
+	l->kept_n++;
 	return fw_store_feed_dup(&l->keep, f) ? 0 : FW_ENOMEM;
 }
 
@@ -164,7 +177,7 @@ static int feeds_show_picked(struct feed_listing *l, struct fw_err *err)
 	if (!l->kept)
 		return fw_no_memory(err);
 	fw_arena_init(&l->keep, 0);
-	rc = feeds_at_positions(l, "SELECT " COUNTED AT_POSITIONS, l->pick, l->pick_n, feed_kept_row, err);
+	rc = feeds_at_positions(l, "SELECT " COUNTED OF_FEEDS, l->pick, l->pick_n, feed_kept_row, err);
 	if (rc == FW_ENOMEM)
 		rc = fw_no_memory(err);
 	if (!rc && l->kept_n)
@@ -203,22 +216,31 @@ static int due_position_compare(const void *a, const void *b)
 		sql_position_feed(x->position) > sql_position_feed(y->position);
 }
 
+/* Show the feeds at these places that the names allow. */
+static int feeds_show_at(struct feed_listing *l, const int64_t *position, size_t n, struct fw_err *err)
+{
+	int rc = 0;
+
+	assert(n <= PAGE);
+	l->pick_n = 0;
+	if (feeds_are_named(l))
+		rc = feeds_at_positions(
+			l, NAMES " FROM {rows} feeds f WHERE f.id = v.feed", position, n, feed_name_row, err);
+	else
+		for (; l->pick_n < n; l->pick_n++)
+			l->pick[l->pick_n] = position[l->pick_n];
+	return rc ? rc : feeds_show_picked(l, err);
+}
+
 static int due_positions_show(
 	struct feed_listing *l, const struct due_position *due_position, size_t n, struct fw_err *err)
 {
 	int64_t position[PAGE];
-	int rc = 0;
 
 	assert(n <= PAGE);
 	for (size_t i = 0; i < n; i++)
-		position[i] = l->pick[i] = due_position[i].position;
-	l->pick_n = n;
-	if (l->match.p || l->q->folder.p) {
-		l->pick_n = 0;
-		rc = feeds_at_positions(
-			l, NAMES " FROM {rows} feeds f WHERE f.id = v.feed", position, n, feed_name_row, err);
-	}
-	return rc ? rc : feeds_show_picked(l, err);
+		position[i] = due_position[i].position;
+	return feeds_show_at(l, position, n, err);
 }
 
 #define SHARDS_AT_ONCE 32 /* some client libraries buffer a whole result */
@@ -251,29 +273,98 @@ static int feeds_in_due_order(struct feed_listing *l, struct fw_err *err)
 	return rc;
 }
 
-/* ?1: after this id, ?4: LIMIT */
-#define IN_ID_ORDER                                                                        \
-	FROM " WHERE f.id > ?1 AND (?2 < 0 OR s.status = ?2) AND (?3 = 0 OR s.fail_n > 0)" \
+/* ?1: after this id, ?4: LIMIT, ?5: up to this id */
+#define IN_ID_ORDER                                                                                       \
+	FROM " WHERE f.id > ?1 AND f.id <= ?5 AND (?2 < 0 OR s.status = ?2) AND (?3 = 0 OR s.fail_n > 0)" \
 	     " ORDER BY f.id LIMIT ?4"
+#define FEED_ID_MAX ((INT64_C(1) << SQL_POSITION_BITS) - 1)
 
-static int feeds_in_id_order(struct feed_listing *l, struct fw_err *err)
+/* A page of at most n feeds, up to last_id. *whole: there may be more. */
+static int feeds_page_by_id(struct feed_listing *l, size_t n, int64_t last_id, bool *whole, struct fw_err *err)
 {
 	const struct fw_feed_query *q = l->q;
-	bool named = l->match.p || q->folder.p;
-	size_t page;
+	bool named = feeds_are_named(l);
 	int rc;
 
-	l->last_id = q->after_id;
+	l->seen = l->pick_n = 0;
+	rc = sql_query(l->s, named ? NAMES IN_ID_ORDER : "SELECT " COUNTED IN_ID_ORDER,
+		SQL_V(SQL_INT(l->last_id), SQL_INT(q->status), SQL_INT(q->failing), SQL_INT(n), SQL_INT(last_id)),
+		named ? feed_name_row : feed_list_row, l, err);
+	*whole = l->seen == n;
+	return rc || !named ? rc : feeds_show_picked(l, err);
+}
+
+/* How many feeds the list still needs, at most max. */
+static size_t feeds_wanted(const struct feed_listing *l, size_t max)
+{
+	return l->q->limit && !feeds_are_named(l) ? FW_MIN(l->q->limit - l->shown, max) : max;
+}
+
+static int feed_position_row(void *ctx, const struct sql_row *row)
+{
+	const int64_t position = sql_int(row, 0);
+
+	fw_buf_add(ctx, &position, sizeof(position));
+	return 0;
+}
+
+#define FEED_ID "position % 9007199254740992"
+_Static_assert(SQL_POSITION_BITS == 53, "the statement has the number");
+
+/*
+ * The next feeds with this state, by id, from one pass over the rows of schedule. They are narrow:
+ * that is cheaper than to look up the row of each feed.
+ */
+static int feeds_find_by_state(struct feed_listing *l, size_t n, struct fw_err *err)
+{
+	int rc;
+
+	fw_buf_reset(&l->found);
+	rc = sql_pass(l->s,
+		"SELECT position FROM schedule WHERE (?2 < 0 OR status = ?2) AND (?3 = 0 OR fail_n > 0) AND " FEED_ID
+		" > ?1 ORDER BY " FEED_ID " LIMIT ?4",
+		SQL_V(SQL_INT(l->last_id), SQL_INT(l->q->status), SQL_INT(l->q->failing), SQL_INT(n)),
+		feed_position_row, &l->found, err);
+	return !rc && l->found.rc ? fw_no_memory(err) : rc;
+}
+
+static int feeds_by_state(struct feed_listing *l, struct fw_err *err)
+{
+	size_t n, wanted;
+	int rc;
+
 	do {
-		l->seen = l->pick_n = 0;
-		page = q->limit && !named ? FW_MIN(q->limit - l->shown, (size_t)PAGE) : PAGE;
-		rc = sql_query(l->s, named ? NAMES IN_ID_ORDER : "SELECT " COUNTED IN_ID_ORDER,
-			SQL_V(SQL_INT(l->last_id), SQL_INT(q->status), SQL_INT(q->failing), SQL_INT(page)),
-			named ? feed_name_row : feed_list_row, l, err);
-		if (!rc && named)
-			rc = feeds_show_picked(l, err);
-	} while (!rc && l->seen == page && !l->full);
+		const int64_t *position;
+
+		wanted = feeds_wanted(l, FOUND_MAX);
+		rc = feeds_find_by_state(l, wanted, err);
+		position = (const int64_t *)(const void *)l->found.p;
+		n = rc ? 0 : l->found.len / sizeof(*position);
+		for (size_t at = 0; !rc && at < n && !l->full; at += PAGE)
+			rc = feeds_show_at(l, position + at, FW_MIN(n - at, (size_t)PAGE), err);
+		if (n)
+			l->last_id = sql_position_feed(position[n - 1]);
+	} while (!rc && n == wanted && !l->full);
 	return rc;
+}
+
+/*
+ * A list of feeds with some state starts by id, because most feeds may have it. When a page finds
+ * fewer than it needs among the next LOOK_MAX feeds, the rest are found by state.
+ */
+static int feeds_in_id_order(struct feed_listing *l, struct fw_err *err)
+{
+	bool by_state = l->q->status >= 0 || l->q->failing, whole = true;
+	int rc = 0;
+
+	l->last_id = l->q->after_id;
+	while (!rc && whole && !l->full)
+		rc = feeds_page_by_id(l, feeds_wanted(l, PAGE),
+			by_state && l->last_id < FEED_ID_MAX - LOOK_MAX ? l->last_id + LOOK_MAX : FEED_ID_MAX, &whole,
+			err);
+	if (rc || l->full || !by_state)
+		return rc;
+	return feeds_by_state(l, err);
 }
 
 static int feed_list_run(struct feed_listing *l, const struct store_feed_query *q, struct fw_err *err)
@@ -307,7 +398,9 @@ int sql_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb
 	l->q = &any;
 	l->cb = cb;
 	l->ctx = ctx;
+	l->found = FW_BUF_INIT(0);
 	rc = feed_list_run(l, q, err);
+	fw_buf_finish(&l->found);
 	free(l);
 	return rc;
 }

@@ -155,6 +155,12 @@ struct sql_dialect {
 	 */
 	int (*entries_new)(struct sql *s, int64_t entry_id, struct fw_err *err);
 
+	/*
+	 * The next statements read most of a table, or no longer do; NULL: the engine needs no
+	 * hint. It outlives a transaction.
+	 */
+	int (*passes)(struct sql *s, bool on, struct fw_err *err);
+
 	int (*size)(struct sql *s, int64_t *bytes, struct fw_err *err); /* size of the whole store; NULL: unknown */
 	/*
 	 * A row with an explicit id was put into row_counts: assign higher ids from now on; NULL:
@@ -323,6 +329,9 @@ typedef int sql_work_fn(struct sql *s, void *ctx, struct fw_err *err);
 int sql_transaction(struct sql *s, sql_work_fn *fn, void *ctx, struct fw_err *err);
 /* End a transaction: commit if rc is 0, else roll back and return rc. */
 int sql_end(struct sql *s, int rc, struct fw_err *err);
+/* sql_query() of a statement that reads most of a table. Not in a transaction. */
+int sql_pass(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+	struct fw_err *err);
 /* The first column of a statement's first row; `none` if it is NULL or there is no row. */
 int sql_query_int(struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
 	struct fw_err *err);

@@ -416,6 +416,17 @@ static int query_int_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
+int sql_pass(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+	struct fw_err *err)
+{
+	int (*passes)(struct sql * s, bool on, struct fw_err *err) = s->dialect->passes;
+	int rc = passes ? passes(s, true, err) : 0, after;
+
+	rc = rc ? rc : sql_query(s, text, v, n, fn, ctx, err);
+	after = passes ? passes(s, false, rc ? &(struct fw_err){0} : err) : 0;
+	return rc ? rc : after;
+}
+
 int sql_query_int(struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
 	struct fw_err *err)
 {
