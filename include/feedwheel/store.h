@@ -785,6 +785,15 @@ FW_API FW_MUST_CHECK int fw_store_prune(struct fw_store *st, struct fw_prune *p,
 /* Subscribe feeds; sets id and existed. FW_EINVAL: a url has no host; then none was subscribed. */
 FW_API FW_MUST_CHECK int fw_store_subscribe(
 	struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
+/*
+ * The same for any number of feeds, which are not all in memory at once: each() puts them, part by
+ * part, and returns 0 or the code of the put that failed. One transaction (Redis: one for each
+ * part). If it has to be repeated, each() is called again from the start. Not exported.
+ */
+struct fw_subscribing;
+typedef int fw_subscribe_fn(void *ctx, const struct fw_subscribing *to, struct fw_err *err);
+int fw_store_subscribe_each(struct fw_store *st, fw_subscribe_fn *each, void *ctx, struct fw_err *err);
+int fw_store_subscribe_put(const struct fw_subscribing *to, struct fw_feed_new *feed, size_t n, struct fw_err *err);
 /* Remove a feed, its entries and its visits. FW_ENOTFOUND. */
 FW_API FW_MUST_CHECK int fw_store_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
 /*

@@ -3,23 +3,51 @@
  * import FILE: subscribe to the feeds of an OPML file or a list of URLs, in one transaction.
  * Invalid lines are reported and skipped. Nothing is fetched.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "api/account.h"
+#include "base/err.h"
 #include "base/url.h"
 #include "cli/cli.h"
 #include "base/banned.h"
 
 #define IMPORT_MAX_BYTES ((size_t)256 << 20)
 #define SHOWN_MAX 50 /* problems printed; the rest is counted */
+#define BATCH 10000  /* feeds in memory at once, unless they are for an account */
+#define ARENA_KEEP ((size_t)256 << 10)
+
+/*
+ * The file is read up to three times, so that its feeds need not be in memory: to report what is
+ * wrong, to store the others, and for --json to print them.
+ */
+enum import_step { IMPORT_CHECK, IMPORT_STORE, IMPORT_PRINT };
+
+/* What the store said of a feed: its id, and whether it existed. */
+struct import_result {
+	int64_t id;
+	bool existed;
+};
 
 struct import {
 	struct cli *c;
 	const char *name; /* of the file, for messages */
+	struct fw_str text;
+	enum import_step step;
+	struct fw_arena arena; /* of feed[] */
 	struct fw_feed_new *feed;
-	size_t n, cap, refused, repaired, shown;
+	size_t feed_n, cap;
+	size_t n, existed, refused, repaired, shown;
 	struct fw_str folder; /* --folder: the parent of all folders */
 	const char *user;     /* --user: of the account; NULL: none */
+	/* IMPORT_STORE */
+	const struct fw_subscribing *to;
+	struct fw_err *err;
+	struct fw_buf results; /* struct import_result, of each feed; for --json */
+	bool keep_results;
+	/* IMPORT_PRINT */
+	struct cli_json *json;
+	size_t printed;
 };
 
 static void import_refuse(struct import *im, uint32_t line, const char *words)
@@ -34,7 +62,7 @@ static int import_grow(struct import *im)
 	size_t cap = im->cap ? im->cap * 2 : 1024;
 	struct fw_feed_new *grown;
 
-	if (im->n < im->cap)
+	if (im->feed_n < im->cap)
 		return 0;
 	grown = reallocarray(im->feed, cap, sizeof(*grown));
 	if (!grown)
@@ -44,36 +72,85 @@ static int import_grow(struct import *im)
 	return 0;
 }
 
+/* Store the feeds that are in memory, and empty it. */
+static int import_put(struct import *im)
+{
+	int rc = im->feed_n ? fw_store_subscribe_put(im->to, im->feed, im->feed_n, im->err) : 0;
+
+	for (size_t i = 0; !rc && i < im->feed_n; i++) {
+		const struct import_result r = {im->feed[i].id, im->feed[i].existed};
+
+		im->existed += r.existed;
+		if (im->keep_results)
+			fw_buf_add(&im->results, &r, sizeof(r));
+	}
+	im->feed_n = 0;
+	fw_arena_reset(&im->arena, ARENA_KEEP);
+	return rc ? rc : im->results.rc ? fw_no_memory(im->err) : 0;
+}
+
+static void import_print(struct import *im, struct fw_feed_new *f)
+{
+	cli_added_json(&im->json->j, f);
+	cli_json_flush(im->json, im->c);
+}
+
+static void import_print_next(struct import *im, struct fw_feed_new *f)
+{
+	const struct import_result *r = (const struct import_result *)(const void *)im->results.p;
+
+	assert(im->printed < im->n);
+	f->id = r[im->printed].id;
+	f->existed = r[im->printed++].existed;
+	import_print(im, f);
+}
+
 static struct fw_str import_folder(struct import *im, struct fw_str folder)
 {
 	char *both;
 
 	if (!im->folder.len || !folder.len)
-		return im->folder.len ? im->folder : fw_arena_str(&im->c->arena, folder);
-	both = fw_arena_printf(&im->c->arena, "%.*s/%.*s", FW_STR_ARG(im->folder), FW_STR_ARG(folder));
+		return im->folder.len ? im->folder : fw_arena_str(&im->arena, folder);
+	both = fw_arena_printf(&im->arena, "%.*s/%.*s", FW_STR_ARG(im->folder), FW_STR_ARG(folder));
 	return fw_str(both);
+}
+
+/* Keep a feed that is to be stored. */
+static int import_keep(struct import *im, struct fw_feed_new *f, const struct fw_opml_outline *o)
+{
+	struct fw_arena *a = &im->arena;
+
+	if (import_grow(im))
+		return FW_ENOMEM;
+	/* a title equal to the URL is no title: export writes it because OPML requires one */
+	if (!fw_str_eq(o->title, o->url))
+		f->user_title = fw_arena_str(a, fw_str_trim(o->title));
+	f->home_page_url = fw_arena_str(a, o->home_page_url);
+	f->folder = import_folder(im, o->folder);
+	im->feed[im->feed_n++] = *f;
+	return a->failed ? FW_ENOMEM : !im->user && im->feed_n == BATCH ? import_put(im) : 0;
 }
 
 static int import_feed(struct import *im, const struct fw_opml_outline *o)
 {
-	struct fw_arena *a = &im->c->arena;
 	struct fw_feed_new f = {0};
 	struct fw_err err = {0};
-	int rc = fw_url_clean(a, o->url, &f.url, &f.username, &f.password, &err);
+	int rc = fw_url_clean(&im->arena, o->url, &f.url, &f.username, &f.password, &err);
 
-	if (rc == FW_EINVAL) {
+	if (rc == FW_EINVAL && im->step == IMPORT_CHECK)
 		import_refuse(im, o->line, err.text);
-		return 0;
-	}
-	if (rc || import_grow(im))
-		return FW_ENOMEM;
-	/* a title equal to the URL is no title: export writes it because OPML requires one */
-	if (!fw_str_eq(o->title, o->url))
-		f.user_title = fw_arena_str(a, fw_str_trim(o->title));
-	f.home_page_url = fw_arena_str(a, o->home_page_url);
-	f.folder = import_folder(im, o->folder);
-	im->feed[im->n++] = f;
-	return a->failed ? FW_ENOMEM : 0;
+	if (rc)
+		return rc == FW_EINVAL ? 0 : FW_ENOMEM;
+	if (im->step == IMPORT_STORE)
+		return import_keep(im, &f, o);
+	if (im->step == IMPORT_PRINT && cli_out_failed(im->c))
+		return FW_EIO; /* said by the caller of the command */
+	if (im->step == IMPORT_PRINT)
+		import_print_next(im, &f);
+	else
+		im->n++;
+	fw_arena_reset(&im->arena, ARENA_KEEP);
+	return 0;
 }
 
 static int import_outline(void *ctx, const struct fw_opml_outline *o)
@@ -87,6 +164,8 @@ static void import_problem(void *ctx, uint32_t line, uint32_t column, const char
 {
 	struct import *im = ctx;
 
+	if (im->step != IMPORT_CHECK)
+		return;
 	im->repaired++;
 	if (im->shown++ < SHOWN_MAX)
 		cli_note(im->c, "%s:%u:%u: %s (%s)", im->name, line, column, what, repair);
@@ -140,15 +219,19 @@ static bool import_is_markup(struct fw_str text)
 	return text.len >= 2 && (text.p[0] == '<' || (unsigned char)text.p[0] >= 0xfe || text.p[0] == 0);
 }
 
-static int import_parse(struct import *im, struct fw_str text)
+static int import_read(struct import *im, enum import_step step, struct fw_err *err)
+{
+	im->step = step;
+	return import_is_markup(im->text) ?
+		fw_opml_read(im->text.p, im->text.len, import_outline, import_problem, im, err) :
+		import_list(im, import_skip_bom(im->text));
+}
+
+static int import_check(struct import *im)
 {
 	struct fw_err err = {0};
-	int rc;
+	int rc = import_read(im, IMPORT_CHECK, &err);
 
-	if (import_is_markup(text))
-		rc = fw_opml_read(text.p, text.len, import_outline, import_problem, im, &err);
-	else
-		rc = import_list(im, import_skip_bom(text));
 	if (rc == FW_ENOMEM)
 		return cli_fail(im->c, CLI_SOME, "%s: out of memory; nothing was imported", im->name);
 	if (rc)
@@ -160,22 +243,27 @@ static int import_parse(struct import *im, struct fw_str text)
 	return 0;
 }
 
-static void import_json(struct import *im, size_t existed)
+static int import_json(struct import *im)
 {
 	struct cli_json w;
+	struct fw_err err = {0};
+	int rc = 0;
 
-	cli_json_object_begin(&w, im->c);
-	fw_json_int(&w.j, "added", (int64_t)(im->n - existed));
-	fw_json_int(&w.j, "existed", (int64_t)existed);
+	(void)cli_json_object_begin(&w, im->c);
+	fw_json_int(&w.j, "added", (int64_t)(im->n - im->existed));
+	fw_json_int(&w.j, "existed", (int64_t)im->existed);
 	fw_json_int(&w.j, "refused", (int64_t)im->refused);
 	fw_json_int(&w.j, "repaired", (int64_t)im->repaired);
 	fw_json_array(&w.j, "feeds");
-	for (size_t i = 0; i < im->n && !cli_out_failed(im->c); i++) {
-		cli_added_json(&w.j, &im->feed[i]);
-		cli_json_flush(&w, im->c);
-	}
+	im->json = &w;
+	if (im->user)
+		for (size_t i = 0; i < im->feed_n && !cli_out_failed(im->c); i++)
+			import_print(im, &im->feed[i]);
+	else if (im->n)
+		rc = import_read(im, IMPORT_PRINT, &err);
 	fw_json_end(&w.j);
 	cli_json_object_end(&w, im->c);
+	return rc == FW_ENOMEM ? cli_fail(im->c, CLI_SOME, "%s: out of memory", im->name) : 0;
 }
 
 /* Those that the store has with a login which is not in the file. */
@@ -183,8 +271,9 @@ static void import_leave_out(struct import *im)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < im->n; i++) {
+	for (size_t i = 0; i < im->feed_n; i++) {
 		if (im->feed[i].id) {
+			im->existed += im->feed[i].existed;
 			im->feed[n++] = im->feed[i];
 			continue;
 		}
@@ -194,24 +283,38 @@ static void import_leave_out(struct import *im)
 				"%s: %.*s: the store has it with another login: put NAME:PASSWORD@ before the host",
 				im->name, FW_STR_ARG(im->feed[i].url));
 	}
-	im->n = n;
+	im->n = im->feed_n = n;
 }
 
-/* Into the store, or into an account. */
-static int import_feeds(struct import *im)
+/* From the start, also when the store repeats the transaction. */
+static int import_put_all(void *ctx, const struct fw_subscribing *to, struct fw_err *err)
+{
+	struct import *im = ctx;
+	int rc;
+
+	im->to = to;
+	im->err = err;
+	im->feed_n = im->existed = 0;
+	fw_buf_reset(&im->results);
+	rc = import_read(im, IMPORT_STORE, err);
+	rc = rc ? rc : import_put(im);
+	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
+}
+
+static int import_for_user(struct import *im)
 {
 	struct cli *c = im->c;
 	struct fw_account a;
 	struct fw_err err = {0};
 	size_t added;
-	int rc;
+	int rc = cli_account(c, im->user, &a);
 
-	if (!im->user)
-		return fw_store_subscribe(c->store, im->feed, im->n, &err) ? cli_store_failed(c, &err) : 0;
-	rc = cli_account(c, im->user, &a);
 	if (rc)
 		return rc;
-	rc = fw_account_import(c->store, a.id, im->feed, im->n, c->now_ms, &added, &err);
+	rc = import_read(im, IMPORT_STORE, &err);
+	if (rc)
+		return cli_fail(c, CLI_SOME, "%s: out of memory; nothing was imported", im->name);
+	rc = fw_account_import(c->store, a.id, im->feed, im->feed_n, c->now_ms, &added, &err);
 	if (!rc)
 		import_leave_out(im);
 	return !rc ? 0 : rc == FW_EINVAL ? cli_fail(c, CLI_USAGE, "%s", err.text) : cli_store_failed(c, &err);
@@ -221,23 +324,24 @@ static int import_store(struct import *im)
 {
 	struct cli *c = im->c;
 	char x[FW_RFC3339_MAX], y[FW_RFC3339_MAX], z[FW_RFC3339_MAX];
-	size_t existed = 0;
+	struct fw_err err = {0};
 	int rc = im->n ? cli_store(c, im->user ? 0 : FW_STORE_CREATE) : 0;
 
-	rc = rc ? rc : im->n ? import_feeds(im) : 0;
+	if (!rc && im->n && im->user)
+		rc = import_for_user(im);
+	else if (!rc && im->n && fw_store_subscribe_each(c->store, import_put_all, im, &err))
+		rc = cli_store_failed(c, &err);
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < im->n; i++)
-		existed += im->feed[i].existed;
 	if (im->shown > SHOWN_MAX)
 		(void)cli_fail(c, CLI_SOME, "%s: and %zu more problems", im->name, im->shown - SHOWN_MAX);
 	if (cli_flag(c, "json"))
-		import_json(im, existed);
+		rc = import_json(im);
 	else
 		cli_out(c, "%s: %s added, %s already subscribed, %s refused\n", im->name,
-			cli_number(x, (int64_t)(im->n - existed)), cli_number(y, (int64_t)existed),
+			cli_number(x, (int64_t)(im->n - im->existed)), cli_number(y, (int64_t)im->existed),
 			cli_number(z, (int64_t)im->refused));
-	return im->refused ? CLI_SOME : CLI_OK;
+	return rc ? rc : im->refused ? CLI_SOME : CLI_OK;
 }
 
 static int import_run(struct cli *c)
@@ -245,15 +349,21 @@ static int import_run(struct cli *c)
 	struct import im = {.c = c,
 		.name = strcmp(c->arg[0], "-") ? c->arg[0] : "standard input",
 		.folder = fw_str(cli_value(c, "folder")),
-		.user = cli_value(c, "user")};
+		.user = cli_value(c, "user"),
+		.keep_results = cli_flag(c, "json"),
+		.results = FW_BUF_INIT(0)};
 	struct fw_buf text;
 	int rc = cli_read(c, c->arg[0], IMPORT_MAX_BYTES, "256 MiB", &text);
 
+	fw_arena_init(&im.arena, 0);
+	im.text = fw_buf_str(&text);
 	if (!rc)
-		rc = import_parse(&im, fw_buf_str(&text));
+		rc = import_check(&im);
 	if (!rc)
 		rc = import_store(&im);
 	free(im.feed);
+	fw_arena_finish(&im.arena);
+	fw_buf_finish(&im.results);
 	fw_buf_finish(&text);
 	return rc;
 }

@@ -213,9 +213,19 @@ struct store_feed_new {
 	bool existed; /* its url was subscribed already: nothing was changed */
 };
 
+struct store_load;
+typedef int store_load_put_fn(void *to, const struct store_load *part, struct fw_err *err);
 struct store_load {
 	struct fw_load rows;         /* a feed with id 0 is subscribed; results go into made[0 .. rows.feed_n) */
 	struct store_feed_new *made; /* NULL: no feed has id 0 */
+	/*
+	 * Instead of rows, if set: puts them part by part, put(to, part, err), so that not all are
+	 * in memory at once. A part finds what an earlier one stored. It is called again, from the
+	 * start, if the transaction is retried. Returns 0, the code that put returned, or its own.
+	 * Redis: a transaction for each part.
+	 */
+	int (*each)(void *ctx, store_load_put_fn *put, void *to, struct fw_err *err);
+	void *ctx;
 };
 
 /* ---- events and records ---------------------------------------------------------------------- */

@@ -18,7 +18,15 @@ static bool url_has_host(struct fw_str url)
 	return fw_url_host(url, host, sizeof(host));
 }
 
-static int feeds_subscribe(struct store *to, struct fw_feed_new *feed, size_t n, struct fw_err *err)
+/* Who takes the parts of a subscription. */
+struct fw_subscribing {
+	store_load_put_fn *put;
+	void *to;
+	fw_subscribe_fn *each;
+	void *ctx;
+};
+
+static int feeds_subscribe(const struct fw_subscribing *to, struct fw_feed_new *feed, size_t n, struct fw_err *err)
 {
 	struct fw_feed *f = calloc(n, sizeof(*f));
 	struct store_feed_new *made = calloc(n, sizeof(*made));
@@ -35,7 +43,7 @@ static int feeds_subscribe(struct store *to, struct fw_feed_new *feed, size_t n,
 			.password = feed[i].password,
 			.interval_ms = feed[i].interval_ms,
 			.due_at_ms = feed[i].due_at_ms};
-	rc = rc ? rc : to->driver->load(to, &l, err);
+	rc = rc ? rc : to->put(to->to, &l, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		feed[i].id = made[i].id;
 		feed[i].existed = made[i].existed;
@@ -45,14 +53,38 @@ static int feeds_subscribe(struct store *to, struct fw_feed_new *feed, size_t n,
 	return rc;
 }
 
-int fw_store_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err)
+int fw_store_subscribe_put(const struct fw_subscribing *to, struct fw_feed_new *feed, size_t n, struct fw_err *err)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!url_has_host(feed[i].url))
 			return fw_err_set(err, FW_EINVAL, "\"%.*s\": not a feed address: the URL has no host",
 				FW_STR_ARG(fw_str_sub(feed[i].url, 0, 200)));
 	}
-	return n ? feeds_subscribe(store_of(st), feed, n, STORE_ERR(err)) : 0;
+	return n ? feeds_subscribe(to, feed, n, STORE_ERR(err)) : 0;
+}
+
+static int feeds_load_all(void *to, const struct store_load *l, struct fw_err *err)
+{
+	return ((struct store *)to)->driver->load(to, l, err);
+}
+
+int fw_store_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err)
+{
+	return fw_store_subscribe_put(&(struct fw_subscribing){feeds_load_all, store_of(st), NULL, NULL}, feed, n, err);
+}
+
+static int feeds_load_each(void *ctx, store_load_put_fn *put, void *to, struct fw_err *err)
+{
+	const struct fw_subscribing *s = ctx;
+
+	return s->each(s->ctx, &(struct fw_subscribing){put, to, NULL, NULL}, err);
+}
+
+int fw_store_subscribe_each(struct fw_store *st, fw_subscribe_fn *each, void *ctx, struct fw_err *err)
+{
+	struct fw_subscribing s = {.each = each, .ctx = ctx};
+
+	return STORE_CALL(st, load, &(struct store_load){.each = feeds_load_each, .ctx = &s}, STORE_ERR(err));
 }
 
 int fw_store_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)

@@ -1423,6 +1423,70 @@ START_TEST(moved_beside_others)
 }
 END_TEST
 
+#define PARTS 5
+#define PART 300
+
+/* A subscription in parts, of which each has one address of the part before. */
+struct parts {
+	int calls, breaks_at; /* breaks_at: this part is refused; -1: none */
+	struct fw_feed_new feed[PARTS][PART];
+};
+
+static int parts_put(void *ctx, const struct fw_subscribing *to, struct fw_err *e)
+{
+	struct parts *p = ctx;
+
+	p->calls++;
+	for (int part = 0; part < PARTS; part++) {
+		int rc;
+
+		for (int i = 0; i < PART; i++) {
+			int n = part * PART + i - (part && !i);
+
+			p->feed[part][i] = (struct fw_feed_new){.due_at_ms = NOW,
+				.url = fw_str(fw_arena_printf(&A, "https://p%d.example/%d", n % 7, n))};
+		}
+		if (part == p->breaks_at)
+			p->feed[part][PART - 1].url = FW_STR("nohost");
+		rc = fw_store_subscribe_put(to, p->feed[part], PART, e);
+		if (rc)
+			return rc;
+	}
+	return fw_store_subscribe_put(to, NULL, 0, e);
+}
+
+/* Parts of one transaction: a part finds what the others stored, and all go if one is refused. */
+START_TEST(subscribed_in_parts)
+{
+	STORE(st);
+	struct parts *p = calloc(1, sizeof(*p));
+	bool whole = strcmp(under_test[_i].name, "redis") != 0;
+	int64_t last = 0;
+
+	ck_assert_ptr_nonnull(p);
+	p->breaks_at = PARTS - 1;
+	IS(fw_store_subscribe_each((struct fw_store *)st, parts_put, p, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "nohost"));
+	ck_assert_int_eq(p->calls, 1);
+	ck_assert_int_eq(figures(st).feed_n, whole ? 0 : (PARTS - 1) * (PART - 1) + 1);
+	p->breaks_at = -1;
+	OK(fw_store_subscribe_each((struct fw_store *)st, parts_put, p, &err));
+	ck_assert_int_eq(figures(st).feed_n, PARTS * PART - (PARTS - 1));
+	for (int i = 0; i < PARTS * PART; i++) {
+		const struct fw_feed_new *f = &p->feed[i / PART][i % PART];
+		bool again = i >= PART && i % PART == 0;
+
+		ck_assert(fw_str_eq(feed_of(st, f->id).url, f->url));
+		ck_assert(!whole || f->existed == again);
+		ck_assert(f->id == last + !again || !whole);
+		last = f->id;
+	}
+	drv_clean(st);
+	free(p);
+	drv_end(st);
+}
+END_TEST
+
 START_TEST(read_only)
 {
 	SHARED(st, url);
@@ -1446,7 +1510,7 @@ int main(void)
 	const TTest *const every[] = {subscribed, letters_of_addresses_count, every_member_loaded, load_refuses,
 		loaded_whole, lists, lists_sparse, of_due, found, set, dropped, merged, groups, pushed_meta, adopted,
 		host_key, keys, subscribed_at_once, dropped_beside_commits, merged_crosswise, moved_beside_others,
-		read_only};
+		subscribed_in_parts, read_only};
 
 	stores_begin();
 	cases_add(t, every, FW_N(every), under_test_n);

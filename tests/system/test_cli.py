@@ -588,6 +588,30 @@ def import_many(base):
     r = w.run("import", path)
     equal(r.stdout, path + ": 40,000 added, 0 already subscribed, 0 refused\n")
     holds("0 added, 40,000 already subscribed" in w.run("import", path).stdout, "second time")
+    urls = ["https://new%d.example/feed/%d" % (i % 100, i) for i in range(25000)] + ["https://h0.example/feed/0"]
+    text = "".join(u + ("\nnonsense\n" if i % 5000 == 0 else "\n") for i, u in enumerate(urls + urls[:1]))
+    out = json.loads(w.run("import", "--json", "-", stdin=text, code=1).stdout)
+    equal([out[k] for k in ("added", "existed", "refused")], [25000, 2, 6], "the parts together")
+    equal([f["url"] for f in out["feeds"]], urls + urls[:1])
+    equal([f["id"] for f in out["feeds"]], [*range(40001, 65001), 1, 40001])
+    equal([f["existed"] for f in out["feeds"]], [False] * 25000 + [True] * 2)
+
+
+@case("import --user subscribes for an account, and names what it refuses")
+def import_user(base):
+    w = Feedwheel(base)
+    w.run("import", "-", stdin="https://u:p@c.example/feed\n")
+    w.run("user", "add", "alice", stdin="correct horse\n")
+    text = "https://a.example/feed One\nnonsense\nhttps://b.example/feed\nhttps://c.example/feed\n"
+    r = w.run("import", "--user", "alice", "--folder", "mine", "--json", "-", stdin=text, code=1)
+    out = json.loads(r.stdout)
+    equal([out[k] for k in ("added", "existed", "refused")], [2, 0, 2])
+    equal([(f["url"], f["existed"]) for f in out["feeds"]],
+          [("https://a.example/feed", False), ("https://b.example/feed", False)])
+    holds("input:2: " in r.stderr and "c.example/feed: the store has it with another login" in r.stderr, r.stderr)
+    r = w.run("import", "--user", "alice", "-", stdin=text, code=1)
+    equal(r.stdout, "standard input: 0 added, 2 already subscribed, 2 refused\n")
+    holds("no account" in w.run("import", "--user", "bob", "-", stdin=text, code=1).stderr, "no such account")
 
 
 @case("folders and titles of OPML are the same after import and export")
@@ -716,6 +740,8 @@ def lists(base):
     r = w.run("list")
     lines = r.stdout.splitlines()
     equal(lines[0].split(), ["FEED", "STATE", "VISITED", "DUE", "ENTRIES", "FOLDER", "TITLE", "URL"])
+    equal("FOLDER" in w.run("list", "--folder", "x").stdout, True)
+    equal("FOLDER" in w.run("list", "--match", "two").stdout, False, "no feed of this list is in a folder")
     holds("\\x1b[31mred" in r.stdout and "\x1b" not in r.stdout, "controls are escaped")
     equal([f["id"] for f in w.json("list", "--match", "TWO")], [2])
     equal([f["id"] for f in w.json("list", "--folder", "x")], [1])

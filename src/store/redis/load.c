@@ -459,15 +459,16 @@ static int load_visits(struct rs *r, const struct fw_visit *v, size_t n, struct 
 	return rc ? rc : rs_run(r, "storing visits", err);
 }
 
-int rs_load(struct store *st, const struct store_load *l, struct fw_err *err)
+static int redis_load_part(void *to, const struct store_load *l, struct fw_err *err)
 {
-	struct rs *r = rs_of(st);
-	struct redis_load w = {.r = r, .l = l, .n = l->rows.feed_n};
-	int rc = rs_clock(st, &w.now_ms, err);
+	struct redis_load *w = to;
+	struct rs *r = w->r;
+	int rc = rs_slot_start(r, true, err);
 
-	rc = rc ? rc : rs_slot_start(r, true, err);
+	w->l = l;
+	w->n = l->rows.feed_n;
 	if (!rc && l->rows.feed_n)
-		rc = load_feeds(&w, err);
+		rc = load_feeds(w, err);
 	if (!rc && l->rows.entry_n)
 		rc = load_entries(r, l->rows.entry, l->rows.entry_n, err);
 	if (!rc && l->rows.key_n)
@@ -475,4 +476,12 @@ int rs_load(struct store *st, const struct store_load *l, struct fw_err *err)
 	if (!rc && l->rows.change_id)
 		rc = change_id_load(r, l->rows.change_id, err);
 	return !rc && l->rows.visit_n ? load_visits(r, l->rows.visit, l->rows.visit_n, err) : rc;
+}
+
+int rs_load(struct store *st, const struct store_load *l, struct fw_err *err)
+{
+	struct redis_load w = {.r = rs_of(st)};
+	int rc = rs_clock(st, &w.now_ms, err);
+
+	return rc ? rc : l->each ? l->each(l->ctx, redis_load_part, &w, err) : redis_load_part(&w, l, err);
 }

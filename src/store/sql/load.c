@@ -11,6 +11,8 @@
 #include "store/sql/core.h"
 #include "base/banned.h"
 
+#define APPEND_MIN 200 /* with fewer feeds an INSERT takes fewer round trips */
+
 /* A feed of the load. */
 struct load_feed {
 	const struct fw_feed *feed;
@@ -134,12 +136,15 @@ static int load_position_compare(const void *a, const void *b)
  */
 static int load_feeds_write(struct load_work *w, struct fw_err *err)
 {
+	const bool many = w->n >= APPEND_MIN;
 	struct sql_rows feed = SQL_ROWS(w->s, err, "INSERT INTO feeds (id, position, url_hash, {fields feed}) {values}",
 		"id:i position:i url_hash:b {feed}");
 	struct sql_rows schedule = SQL_ROWS(w->s, err,
 		"INSERT INTO schedule (position, host_id, {fields schedule}) {values}",
 		"position:i host_id:i {schedule}");
 
+	feed.table = many ? "feeds" : NULL;
+	schedule.table = many ? "schedule" : NULL;
 	for (size_t k = 0; k < w->n; k++) {
 		struct load_feed *i = &w->load_feed[k];
 		struct fw_feed f = *i->feed;
@@ -255,19 +260,27 @@ int sql_feeds_subscribe(struct sql *s, const struct store_load *l, bool *changed
 	return rc;
 }
 
+static int load_part(void *to, const struct store_load *l, struct fw_err *err)
+{
+	struct load_work *w = to;
+	struct sql *s = w->s;
+	int rc;
+
+	w->l = l;
+	rc = load_feeds_put(w, err);
+	if (!rc && (l->rows.entry_n || l->rows.key_n))
+		rc = sql_entries_load(s, l->rows.entry, l->rows.entry_n, l->rows.key, l->rows.key_n, err);
+	if (!rc && l->rows.change_id)
+		rc = sql_changes_start(s, l->rows.change_id, err);
+	return rc || !l->rows.visit_n ? rc : sql_visits_load(s, l->rows.visit, l->rows.visit_n, err);
+}
+
 static int load_all(struct sql *s, void *ctx, struct fw_err *err)
 {
 	const struct store_load *l = ctx;
-	struct load_work w = {.s = s, .l = l};
-	int rc;
+	struct load_work w = {.s = s};
+	int rc = l->each ? l->each(l->ctx, load_part, &w, err) : load_part(&w, l, err);
 
-	rc = load_feeds_put(&w, err);
-	if (!rc && (l->rows.entry_n || l->rows.key_n))
-		rc = sql_entries_load(w.s, l->rows.entry, l->rows.entry_n, l->rows.key, l->rows.key_n, err);
-	if (!rc && l->rows.change_id)
-		rc = sql_changes_start(s, l->rows.change_id, err);
-	if (!rc && l->rows.visit_n)
-		rc = sql_visits_load(w.s, l->rows.visit, l->rows.visit_n, err);
 	return rc ? rc : sql_shards_changed(s, w.changed, err);
 }
 
