@@ -686,6 +686,52 @@ static int due_keep(void *ctx, const struct store_due *row)
 	return 0;
 }
 
+#define CROWD 9000
+
+struct crowd {
+	bool seen[CROWD + 1];
+	int n, stop;
+};
+
+static int crowd_due(void *ctx, const struct store_due *due)
+{
+	struct crowd *c = ctx;
+
+	ck_assert(due->feed_id > 0 && due->feed_id <= CROWD && !c->seen[due->feed_id]);
+	c->seen[due->feed_id] = true;
+	return ++c->n == c->stop ? 77 : 0;
+}
+
+/* More feeds of one host are due than one statement reads: each comes once. */
+START_TEST(due_crowd)
+{
+	STORE(st);
+	struct fw_feed *f = calloc(CROWD, sizeof(*f));
+	struct crowd *c = calloc(1, sizeof(*c));
+	struct store_due_query q = {.shard = -1, .until_ms = NOW, .due = crowd_due, .ctx = c};
+
+	ck_assert(f && c);
+	for (int i = 0; i < CROWD; i++)
+		f[i] = (struct fw_feed){.id = i + 1,
+			.url = fw_str(fw_arena_printf(&A, "https://h%d.example/%d", i % 100 ? 0 : i, i)),
+			.due_at_ms = i % 3 ? NOW : NOW + 1,
+			.status = i % 5 ? FW_FEED_ACTIVE : FW_FEED_PAUSED};
+	OK(load(st, f, CROWD, NULL));
+	OK(st->driver->due(st, &q, &err));
+	for (int i = 0; i < CROWD; i++)
+		ck_assert_int_eq(c->seen[i + 1], i % 3 && i % 5);
+	*c = (struct crowd){.stop = 4500};
+	ck_assert_int_eq(st->driver->due(st, &q, &err), 77);
+	*c = (struct crowd){.n = 0};
+	q.shard = store_host_shard(store_host_id(FW_STR("h0.example")));
+	OK(st->driver->due(st, &q, &err));
+	ck_assert_int_ge(c->n, 4096);
+	free(f);
+	free(c);
+	drv_end(st);
+}
+END_TEST
+
 /* State for claims: in any order; feeds removed meanwhile are skipped. */
 START_TEST(of_due)
 {
@@ -1508,9 +1554,9 @@ int main(void)
 {
 	TCase *t = cases("every driver", setup, teardown, 120);
 	const TTest *const every[] = {subscribed, letters_of_addresses_count, every_member_loaded, load_refuses,
-		loaded_whole, lists, lists_sparse, of_due, found, set, dropped, merged, groups, pushed_meta, adopted,
-		host_key, keys, subscribed_at_once, dropped_beside_commits, merged_crosswise, moved_beside_others,
-		subscribed_in_parts, read_only};
+		loaded_whole, lists, lists_sparse, due_crowd, of_due, found, set, dropped, merged, groups, pushed_meta,
+		adopted, host_key, keys, subscribed_at_once, dropped_beside_commits, merged_crosswise,
+		moved_beside_others, subscribed_in_parts, read_only};
 
 	stores_begin();
 	cases_add(t, every, FW_N(every), under_test_n);

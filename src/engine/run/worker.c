@@ -35,7 +35,13 @@
 #define READING_MAX_MS (30 * FW_SECOND_MS)
 #define VERDICT_MIN 64        /* minimum number of deferred verdicts; otherwise one for each slot */
 #define STRAGGLER_CHECK_MS 25 /* interval of checks for stragglers in a run --once */
-#define DUE_MAX 50000         /* limit of the due set: 20 MB, with the hosts */
+/*
+ * Limits of the due set, at about 370 bytes a feed with its host. A run --once plans all that is in
+ * it; a worker that runs on needs some feeds for each shard, and for each transfer.
+ */
+#define DUE_MAX_ONCE 50000
+#define DUE_MAX_RUN 16384
+#define DUE_PER_SLOT 8
 
 uint64_t worker_random(struct worker *w)
 {
@@ -239,6 +245,13 @@ static int worker_channel_init(struct worker *w)
 	return 0;
 }
 
+static size_t worker_due_max(const struct worker *w)
+{
+	size_t wanted = FW_MAX((size_t)DUE_MAX_RUN, (size_t)w->ch.slots * DUE_PER_SLOT);
+
+	return w->o->once ? DUE_MAX_ONCE : FW_MIN(wanted, (size_t)DUE_MAX_ONCE);
+}
+
 static void worker_owner_rules(struct worker *w, struct owner_rules *r)
 {
 	const struct fw_config *c = w->ch.config;
@@ -248,7 +261,7 @@ static void worker_owner_rules(struct worker *w, struct owner_rules *r)
 		.slots = w->ch.slots,
 		.host_concurrency = (uint32_t)c->host_concurrency,
 		.host_gap_ms = c->host_gap_ms,
-		.due_max = DUE_MAX,
+		.due_max = worker_due_max(w),
 		.slow_us = c->slow_ms * 1000,
 		.backlog_ms = c->backlog_ms,
 		.once = w->o->once,

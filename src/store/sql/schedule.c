@@ -3,7 +3,9 @@
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-#define SHARDS_AT_ONCE 32 /* per statement: some client libraries buffer a whole result in memory */
+/* Per statement: some client libraries buffer a whole result in memory. */
+#define SHARDS_AT_ONCE 32
+#define ROWS_AT_ONCE 4096
 
 struct clock_read {
 	int64_t now_ms;
@@ -39,9 +41,16 @@ static int due_host_row(void *ctx, const struct sql_row *row)
 	return q->host(q->ctx, &host);
 }
 
+/* A read of feeds, in order of position. */
+struct due_reading {
+	const struct store_due_query *q;
+	int64_t next; /* position */
+	size_t n;     /* rows of a statement */
+};
+
 static int due_feed_row(void *ctx, const struct sql_row *row)
 {
-	const struct store_due_query *q = ctx;
+	struct due_reading *r = ctx;
 	int64_t position = sql_int(row, 0);
 	struct store_due due = {.feed_id = sql_position_feed(position),
 		.shard = (int)(position >> SQL_POSITION_BITS),
@@ -51,7 +60,27 @@ static int due_feed_row(void *ctx, const struct sql_row *row)
 		.expect_dev_us = sql_int(row, 4),
 		.last_visit_ms = sql_int(row, 5)};
 
-	return q->due(q->ctx, &due);
+	r->next = position + 1;
+	r->n++;
+	return r->q->due(r->q->ctx, &due);
+}
+
+static int due_read_feeds(
+	struct sql *s, const struct store_due_query *q, int64_t first, int64_t last, struct fw_err *err)
+{
+	struct due_reading r = {q, first, 0};
+	int rc;
+
+	do {
+		r.n = 0;
+		rc = sql_query(s,
+			"SELECT position, due_at_ms, host_id, expect_us, expect_dev_us, last_visit_ms FROM"
+			" schedule WHERE position >= ?1 AND position <= ?2 AND due_at_ms <= ?3 AND status = 0"
+			" ORDER BY position LIMIT ?4",
+			SQL_V(SQL_INT(r.next), SQL_INT(last), SQL_INT(q->until_ms), SQL_INT(ROWS_AT_ONCE)),
+			due_feed_row, &r, err);
+	} while (!rc && r.n == ROWS_AT_ONCE && r.next <= last);
+	return rc;
 }
 
 /* Read the shards from first to last. */
@@ -66,14 +95,7 @@ static int due_read_shards(struct sql *s, const struct store_due_query *q, int f
 			"SELECT host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms FROM hosts WHERE shard >= ?1 "
 			"AND shard <= ?2",
 			SQL_V(SQL_INT(first), SQL_INT(last)), due_host_row, &mine, err);
-	if (!rc && q->due)
-		rc = sql_query(s,
-			"SELECT position, due_at_ms, host_id, expect_us, expect_dev_us, last_visit_ms FROM"
-			" schedule WHERE position >= ?1 AND position <= ?2 AND due_at_ms <= ?3 AND status = 0",
-			SQL_V(SQL_INT(sql_position(first, 0)), SQL_INT(sql_position(last, in_shard)),
-				SQL_INT(q->until_ms)),
-			due_feed_row, &mine, err);
-	return rc;
+	return rc || !q->due ? rc : due_read_feeds(s, q, sql_position(first, 0), sql_position(last, in_shard), err);
 }
 
 int sql_due(struct store *st, const struct store_due_query *q, struct fw_err *err)
