@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-store() { # STORES="sqlite redis" ONLY="schedule entries events search job whole", or BEFORE=folder
+store() { # STORES="sqlite redis" ONLY="schedule entries events search job whole million", or BEFORE=folder
 	if [ -n "${BEFORE:-}" ]; then
 		bench/store_before.py
 		return
@@ -21,7 +21,7 @@ store() { # STORES="sqlite redis" ONLY="schedule entries events search job whole
 	for part in $(echo "${ONLY:-whole}" | tr , ' '); do
 		[ "$rc" -le 1 ] || break
 		case $part in
-		whole) bench/whole.py ;;
+		whole | million) "bench/$part.py" ;;
 		*) build/bench/bench_store "$@" --only "$part" ;;
 		esac || rc=$?
 	done

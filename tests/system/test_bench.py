@@ -88,6 +88,14 @@ def bench_store(_):
     equal(set(re.findall(r"^## (\w+)", output, re.M)), {"sqlite", *engines()}, "stores")
 
 
+@case("bench-store ONLY=million, on SQLite and PostgreSQL")
+def bench_million(_):
+    stores = ["sqlite", *(e for e in engines() if e == "postgres")]
+    bench("store", *(s + ": " + r for s in stores for r in (
+        "import, time", "import, peak RSS", "list --limit 20", "list --failing", "status", "why",
+        "a worker, peak RSS")), ONLY="million", STORES=",".join(stores))
+
+
 @case("bench-ingest", needs="server")
 def bench_ingest(_):
     wants("wrk", "nginx", "sqlite3")
@@ -173,6 +181,7 @@ def unknown(base):
         ("store", {"STORES": "mariadb"}, "usage: bench_store"),
         ("store", {"ONLY": "schedul"}, "usage: bench_store"),
         ("store", {"ONLY": "whole", "STORES": "mariadb"}, "mariadb is unknown"),
+        ("store", {"ONLY": "million", "STORES": "mariadb"}, "mariadb is unknown"),
         ("orders", {"ONLY": "x"}, "ONLY=x: x is unknown, known are: match collect"),
         ("orders", {"ORDERS": "many"}, "ORDERS=many: not a number above 0"),
         ("all", {}, "usage: bench/run.sh"),
