@@ -14,7 +14,7 @@
 
 #define IMPORT_MAX_BYTES ((size_t)256 << 20)
 #define SHOWN_MAX 50 /* problems printed; the rest is counted */
-#define BATCH 10000  /* feeds in memory at once, unless they are for an account */
+#define BATCH 25000  /* feeds in memory at once, unless they are for an account */
 #define ARENA_KEEP ((size_t)256 << 10)
 
 /*

@@ -53,17 +53,41 @@ static int load_id_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* Find the urls and ids that are stored already. */
-static int load_find_existing(struct load_work *w, struct fw_err *err)
+static int load_hash_compare(const void *a, const void *b)
+{
+	const struct load_feed *const *x = a, *const *y = b;
+
+	return memcmp((*x)->hash.b, (*y)->hash.b, sizeof((*x)->hash.b));
+}
+
+/*
+ * Find the urls that are stored already, in the order of their index: so each of its pages is read
+ * once.
+ */
+static int load_find_urls(struct load_work *w, struct fw_err *err)
 {
 	struct sql_rows url = SQL_QUERY_ROWS(w->s, err, load_url_row, w,
 		"SELECT v.nth, f.id FROM {rows} feeds f WHERE f.url_hash = v.hash", "nth:i hash:b");
+	const struct load_feed **by_hash = calloc(w->n, sizeof(const struct load_feed *));
+
+	if (!by_hash)
+		return fw_no_memory(err);
+	for (size_t k = 0; k < w->n; k++)
+		by_hash[k] = &w->load_feed[k];
+	qsort(by_hash, w->n, sizeof(const struct load_feed *), load_hash_compare);
+	for (size_t k = 0; k < w->n; k++)
+		sql_rows_add(&url, SQL_V(SQL_INT(by_hash[k] - w->load_feed), SQL_KEY(by_hash[k]->hash.b)));
+	free(by_hash);
+	return sql_rows_end(&url);
+}
+
+/* Find the urls and ids that are stored already. */
+static int load_find_existing(struct load_work *w, struct fw_err *err)
+{
 	struct sql_rows id = SQL_QUERY_ROWS(
 		w->s, err, load_id_row, w, "SELECT v.nth FROM {rows} feeds f WHERE f.id = v.number", "nth:i number:i");
 
-	for (size_t k = 0; k < w->n; k++)
-		sql_rows_add(&url, SQL_V(SQL_INT(k), SQL_KEY(w->load_feed[k].hash.b)));
-	id.rc = sql_rows_end(&url);
+	id.rc = load_find_urls(w, err);
 	for (size_t k = 0; k < w->n; k++) {
 		if (w->load_feed[k].id)
 			sql_rows_add(&id, SQL_V(SQL_INT(k), SQL_INT(w->load_feed[k].id)));
