@@ -756,6 +756,7 @@ static const struct sql_fragment MYSQL_FRAGMENT[] = {
 	{"new", "VALUES($1)"},
 	{"keep", "ON DUPLICATE KEY UPDATE $2 = IF($=, $2, NULL)"},
 	{"greatest", "greatest"},
+	{"rows_of", "count(CASE WHEN $1 THEN 1 END)"},
 	{"sum", "coalesce(sum($1), 0)"},
 	{"behind", "($1 > ?1 OR ($1 = ?1 AND $2 > ?2))"},
 	{"head", "left($1, 1048576)"},

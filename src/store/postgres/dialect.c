@@ -694,6 +694,7 @@ static const struct sql_fragment POSTGRES_FRAGMENT[] = {
 	{"new", "excluded.$1"},
 	{"keep", "ON CONFLICT ($1) DO NOTHING"},
 	{"greatest", "greatest"},
+	{"rows_of", "count(*) FILTER (WHERE $1)"},
 	{"sum", "coalesce(sum($1), 0)::int8"}, /* sum() of int8 is numeric */
 	{"behind", "($1, $2) > (?1, ?2)"},
 	{"head", "left($1, 1048576)"},

@@ -25,6 +25,7 @@
  * 	                 key is an error
  * 	{greatest}       the function: the largest of its arguments
  * 	{sum x}          the sum of numbers; 0 for no rows
+ * 	{rows_of x}      the number of rows for which x is true
  * 	{behind a|b}     (a, b) > (?1, ?2)
  * 	{head x}         at least the first MiB of a text
  * 	{octets x}       the number of bytes of a text

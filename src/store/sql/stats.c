@@ -42,13 +42,12 @@ static int stats_inbox(struct sql *s, struct fw_store_stats *out, struct fw_err 
 		SQL_NONE, stats_inbox_row, out, err);
 }
 
-/* One pass, of few operations for each row. SQLite adds more slowly than it counts. */
+/* One pass. */
 static const char STATS[] =
-	"SELECT count(*), count(CASE WHEN status = 1 THEN 1 END), count(CASE WHEN status = 2 THEN 1 END),"
-	" count(CASE WHEN status = 3 THEN 1 END), count(CASE WHEN fail_n > 0 THEN 1 END),"
-	" count(CASE WHEN due_at_ms <= ?1 AND status = 0 THEN 1 END), (SELECT {sum entry_n} FROM row_counts),"
-	" (SELECT {sum visit_n} FROM row_counts), (SELECT max(id) FROM feeds), (SELECT max(id) FROM entries),"
-	" (SELECT max(id) FROM visits), min(CASE WHEN status = 0 THEN due_at_ms END) FROM schedule";
+	"SELECT count(*), {rows_of status = 1}, {rows_of status = 2}, {rows_of status = 3}, {rows_of fail_n > 0},"
+	" {rows_of due_at_ms <= ?1 AND status = 0}, (SELECT {sum entry_n} FROM row_counts), (SELECT {sum visit_n}"
+	" FROM row_counts), (SELECT max(id) FROM feeds), (SELECT max(id) FROM entries), (SELECT max(id) FROM visits),"
+	" min(CASE WHEN status = 0 THEN due_at_ms END) FROM schedule";
 
 int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 {

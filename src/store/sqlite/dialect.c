@@ -280,6 +280,7 @@ static const struct sql_fragment SQLITE_FRAGMENTS[] = {
 	{"new", "excluded.$1"},
 	{"keep", "ON CONFLICT ($1) DO NOTHING"},
 	{"greatest", "max"},
+	{"rows_of", "count(*) FILTER (WHERE $1)"},
 	{"sum", "coalesce(sum($1), 0)"},
 	{"behind", "($1, $2) > (?1, ?2)"},
 	{"head", "$1"},
