@@ -613,7 +613,7 @@ START_TEST(lists)
 }
 END_TEST
 
-#define SPARSE 20100
+#define SPARSE 21000 /* a first look finds some hundred, one pass 20,000 */
 #define SPARSE_STEP 9
 
 struct sparse {
@@ -1469,6 +1469,68 @@ START_TEST(moved_beside_others)
 }
 END_TEST
 
+#define FAR_N 300
+#define FAR_STEP INT64_C(5000) /* a list by state finds none of them beside each other */
+
+static int far_listed(void *ctx, const struct fw_feed *f)
+{
+	struct party *p = ctx;
+
+	ck_assert_int_eq(f->status, FW_FEED_PAUSED);
+	ck_assert_int_gt(f->id, p->feed[0]); /* by id, each once */
+	p->feed[0] = f->id;
+	p->n += f->id / FAR_STEP % 2 == 0;
+	return 0;
+}
+
+/* The first pauses and resumes the feeds of odd numbers, while the second lists what is paused. */
+static void *far_changed_or_listed(void *ctx)
+{
+	struct party *p = ctx;
+	struct store *st = open_at(p->i, p->url, 0);
+	struct store_feed_query q = {.q = {.status = FW_FEED_PAUSED}};
+	struct fw_err e = {0};
+
+	for (int64_t k = 1; p->nth == 0 && !atomic_load(p->turn); k = k + 2 > FAR_N ? 1 : k + 2) {
+		struct fw_feed f = {.id = k * FAR_STEP, .status = p->made++ % 3 ? FW_FEED_PAUSED : FW_FEED_ACTIVE};
+
+		while (tried(st->driver->feed_set(st, &f, FW_SET_STATUS, &e), &e) != 0)
+			;
+	}
+	for (int k = 0; p->nth == 1 && k < 40; k++) {
+		p->n = 0;
+		p->feed[0] = 0;
+		q.q.folder = k % 2 ? FW_STR("x") : FW_STR_NONE;
+		ck_assert_msg(st->driver->feed_list(st, &q, far_listed, p, &e) == 0, "%s", e.text);
+		ck_assert_int_eq(p->n, FAR_N / 2); /* those that nobody changes */
+	}
+	if (p->nth == 1)
+		atomic_store(p->turn, 1);
+	st->driver->close(st);
+	return NULL;
+}
+
+START_TEST(listed_beside_changes)
+{
+	SHARED(st, url);
+	struct party p[2];
+	struct fw_feed f[FAR_N];
+	atomic_int turn = 0;
+
+	for (int i = 0; i < FAR_N; i++)
+		f[i] = (struct fw_feed){.id = (i + 1) * FAR_STEP,
+			.url = fw_str(fw_arena_printf(&A, "https://h%d.example/", i)),
+			.folder = FW_STR("x"),
+			.due_at_ms = NOW,
+			.status = FW_FEED_PAUSED};
+	OK(load(st, f, FAR_N, NULL));
+	for (int i = 0; i < 2; i++)
+		p[i] = (struct party){.i = _i, .nth = i, .url = url, .turn = &turn};
+	run_parties(p, 2, far_changed_or_listed);
+	drv_end(st);
+}
+END_TEST
+
 #define PARTS 5
 #define PART 300
 
@@ -1556,7 +1618,7 @@ int main(void)
 	const TTest *const every[] = {subscribed, letters_of_addresses_count, every_member_loaded, load_refuses,
 		loaded_whole, lists, lists_sparse, due_crowd, of_due, found, set, dropped, merged, groups, pushed_meta,
 		adopted, host_key, keys, subscribed_at_once, dropped_beside_commits, merged_crosswise,
-		moved_beside_others, subscribed_in_parts, read_only};
+		moved_beside_others, listed_beside_changes, subscribed_in_parts, read_only};
 
 	stores_begin();
 	cases_add(t, every, FW_N(every), under_test_n);
