@@ -35,6 +35,7 @@ struct feed {
 	int in_flight_by;  /* the worker; -1: none */
 	int64_t wanted_ms; /* the store's due time; 0: it is not due */
 	uint32_t visits;
+	int64_t began_ms; /* its first request */
 	int64_t worst_ms; /* the longest time that it was due and not started */
 };
 
@@ -494,6 +495,7 @@ static void sends(struct worker *me, uint32_t i)
 	h->sent_ms = w.now_ms;
 	h->in_flight++;
 	feed->in_flight_by = me->me;
+	feed->began_ms = feed->began_ms ? feed->began_ms : w.now_ms;
 	if (feed->wanted_ms)
 		feed->worst_ms = FW_MAX(feed->worst_ms, w.now_ms - feed->wanted_ms);
 	w.sent_n++;
@@ -941,6 +943,64 @@ START_TEST(bounded)
 	world_run(w.now_ms + 2 * FW_MINUTE_MS);
 	ck_assert_int_le(worst(), 0);
 	world_end();
+}
+END_TEST
+
+#define CROWD 500
+#define OTHERS 500
+#define TAKE_MS 200
+
+static int ms_compare(const void *a, const void *b)
+{
+	return *(const int64_t *)a < *(const int64_t *)b ? -1 : *(const int64_t *)a > *(const int64_t *)b;
+}
+
+/* When the feeds of other hosts begin, in order, with the crowd of one host or without it. */
+static void others_begin(struct owner_rules rules, int crowd, int64_t began_ms[OTHERS])
+{
+	int64_t start_ms;
+
+	world_begin(7, rules);
+	start_ms = w.now_ms;
+	for (int i = 0; i < crowd; i++)
+		feed_add(0, w.now_ms - FW_HOUR_MS + i, FW_DAY_MS)->take_ms = TAKE_MS;
+	for (int i = 0; i < OTHERS; i++)
+		feed_add(1 + i, w.now_ms - 2000 + i, FW_DAY_MS)->take_ms = TAKE_MS;
+	begins(0);
+	world_run(w.now_ms + FW_MINUTE_MS);
+	for (int i = 0; i < OTHERS; i++) {
+		ck_assert_uint_eq(w.feed[crowd + i].visits, 1);
+		began_ms[i] = w.feed[crowd + i].began_ms - start_ms;
+	}
+	qsort(began_ms, OTHERS, sizeof(*began_ms), ms_compare);
+	world_end();
+}
+
+/*
+ * REL-07: a host with hundreds of feeds, overdue for longest, delays nobody else's by more than one
+ * batch of claims.
+ */
+START_TEST(crowded_host_delays_no_other)
+{
+	static int64_t without[OTHERS], with[OTHERS];
+	static const struct {
+		int64_t gap_ms, backlog_ms;
+		size_t due_max;
+	} RULES[] = {{0, 5 * FW_MINUTE_MS, 200000}, {1000, 5 * FW_MINUTE_MS, 200000}, {0, 0, 200000}, {0, 0, 300}};
+
+	for (size_t k = 0; k < FW_N(RULES); k++) {
+		struct owner_rules r = CALM;
+		int64_t batch_ms = TAKE_MS * (r.slots + r.slots / 2) / r.slots;
+
+		r.host_gap_ms = RULES[k].gap_ms;
+		r.backlog_ms = RULES[k].backlog_ms;
+		r.due_max = RULES[k].due_max;
+		others_begin(r, 0, without);
+		others_begin(r, CROWD, with);
+		for (int i = 0; i < OTHERS; i++)
+			ck_assert_msg(with[i] - without[i] <= batch_ms, "rules %zu: feed %d begins %lld ms later", k, i,
+				(long long)(with[i] - without[i]));
+	}
 }
 END_TEST
 
@@ -1392,6 +1452,7 @@ int main(void)
 	tcase_add_test(t, reads_many);
 	tcase_add_test(t, killed);
 	tcase_add_test(t, bounded);
+	tcase_add_test(t, crowded_host_delays_no_other);
 	tcase_add_test(t, overload);
 	tcase_add_test(t, once);
 	tcase_add_test(t, once_short);
