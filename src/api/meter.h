@@ -39,6 +39,7 @@ enum fw_count {
 	FW_COUNT_DEFERRED, /* due, but deferred by the limits of their host */
 	FW_COUNT_OUTAGES,  /* outages of the store */
 	FW_COUNT_RETRIES,  /* refused and retried requests to the store */
+	FW_COUNT_INBOX,    /* rows of other programs that were taken, also those that were refused */
 	FW_COUNT_N
 };
 

@@ -28,6 +28,8 @@ static const struct {
 		"Times that a due feed was deferred by the limits of its host or address."},
 	[FW_COUNT_OUTAGES] = {"store_outages_total", "Times that the store became unavailable for a worker."},
 	[FW_COUNT_RETRIES] = {"store_retries_total", "Retries of a worker after the store failed."},
+	[FW_COUNT_INBOX] = {"inbox_taken_total",
+		"Rows of feeds_to_fetch and control that workers took, also those that were refused."},
 };
 
 static const struct {
@@ -127,6 +129,10 @@ void http_store_metrics(struct fw_buf *b, struct http *h)
 	metric(b, "feeds_failing", "gauge", "Feeds whose last visit failed.", (double)s.failing_n);
 	metric(b, "entries", "gauge", "Entries in the store.", (double)s.entry_n);
 	metric(b, "entries_unindexed", "gauge", "Entries that are not in the search index yet.", (double)s.unindexed_n);
+	metric(b, "inbox_rows", "gauge", "Rows of feeds_to_fetch and control that wait for a worker.",
+		(double)s.inbox_n);
+	metric(b, "inbox_refused_rows", "gauge", "Rows of feeds_to_fetch that were refused, and kept with the reason.",
+		(double)s.inbox_refused_n);
 	if (s.size_bytes >= 0)
 		metric(b, "store_size_bytes", "gauge", "Size of the store.", (double)s.size_bytes);
 	http_order_metrics(b, h);

@@ -58,7 +58,8 @@ struct channel {
 	_Atomic bool loop_done; /* the loop has handed over its last visit */
 	/* set by the store thread: all work is done (run --once), or a stop was requested */
 	_Atomic bool finished;
-	_Atomic bool stop_requested;     /* a control message requested the stop */
+	_Atomic bool stop_requested;     /* a control message requested the stop of all workers */
+	_Atomic bool retires;            /* ... of this worker alone */
 	_Atomic bool store_thread_ended; /* the store thread has ended */
 
 	int wake_fd[2];         /* wakes the store thread: a non-blocking pipe */

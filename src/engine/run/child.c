@@ -40,7 +40,7 @@ struct child_handoff {
 	int64_t started_ms;
 	int shared_fd, meter_fd, master_fd, runner_fd;
 	int index, n, slot_n;
-	bool once;
+	bool first, once;
 };
 
 /* ---- its life -------------------------------------------------------------------------------- */
@@ -81,6 +81,7 @@ static int child_work(const struct child *c)
 		.meter = fw_meter_slot(c->meter, (size_t)c->index),
 		.index = c->index,
 		.workers = c->n,
+		.first = c->first,
 		.once = c->once,
 		.due_before_ms = c->once ? c->started_ms : 0,
 		.run_id = c->started_ms,
@@ -150,6 +151,7 @@ static int handoff_write(const struct child *c, int *fd)
 		.index = c->index,
 		.n = c->n,
 		.slot_n = c->slot_n,
+		.first = c->first,
 		.once = c->once};
 	struct fw_buf b = FW_BUF_INIT(HANDED_MAX_BYTES);
 	int rc;
@@ -254,6 +256,7 @@ static int handoff_read(int fd, struct child *c, struct fw_config **config, stru
 		.slot_n = h.slot_n,
 		.master_fd = h.master_fd,
 		.runner_fd = h.runner_fd,
+		.first = h.first,
 		.once = h.once,
 		.started_ms = h.started_ms};
 	c->shared = mmap(

@@ -14,6 +14,7 @@ struct child {
 	int index, n, slot_n;
 	int master_fd; /* end of file: the master is gone */
 	int runner_fd; /* socket of the runner (engine/orders/runner.h); -1: not for this child */
+	bool first;    /* worker_options */
 	bool once;
 	/* start and id of the run; a run --once fetches what is due by then */
 	int64_t started_ms;

@@ -12,9 +12,12 @@
  * killed, the next run finds their leases by their heartbeat records (store_thread.c).
  *
  * The runner of orders' commands is a child too, but takes no part in this: it is started when the
- * sender in worker 0 (or in the server, if there are no workers) has sent it a first job, and again
- * if it has died; it ends when its socket is closed. The master looks whether a job waits, and
- * reads none.
+ * sender in the first worker (or in the server, if there are no workers) has sent it a first job,
+ * and again if it has died; it ends when its socket is closed. The master looks whether a job
+ * waits, and reads none.
+ *
+ * A worker that a control message stops by its name retires: it is not replaced, and the others go
+ * on. After the last one the run ends.
  *
  * At the first stop request the master tells the workers to drain. At the second it makes them exit
  * at once, by a signal of its own: a terminal's ^C, or a supervisor that signals every process,
@@ -74,10 +77,10 @@ static unsigned master_child_kinds(const struct master *m)
 		(m->slot_n > m->n ? 1u << FW_SANDBOX_SERVER : 0);
 }
 
-/* The sender is in the first child: worker 0, or the server if it is alone. */
+/* The sender is in the first worker, or in the server if it is alone. */
 static int child_runner_fd(const struct master *m, int index)
 {
-	return index == 0 && strcmp(m->config->order_commands, "none") != 0 ? m->runner_fd[0] : -1;
+	return index == m->first && strcmp(m->config->order_commands, "none") != 0 ? m->runner_fd[0] : -1;
 }
 
 static void master_close(int *fd)
@@ -102,6 +105,7 @@ static int child_begin(struct master *m, int index)
 		.slot_n = m->slot_n,
 		.master_fd = m->pipe_fd[0],
 		.runner_fd = child_runner_fd(m, index),
+		.first = index == m->first,
 		.once = m->o->once,
 		.started_ms = m->started_ms,
 		.serve = m->o->serve,
@@ -210,6 +214,48 @@ static int64_t successor_inherit(struct master *m, int index)
 	return reading;
 }
 
+static int workers_left(const struct master *m)
+{
+	int n = 0;
+
+	for (int i = 0; i < m->n; i++)
+		n += m->slot[i].pid || m->slot[i].respawn_at_ms;
+	return n;
+}
+
+/*
+ * The first worker has retired. Another one drains and starts again as the first one: only a new
+ * process gets the runner's socket.
+ */
+static void first_worker_choose(struct master *m)
+{
+	struct child_slot *s;
+	int i = 0;
+
+	while (!m->slot[i].pid && !m->slot[i].respawn_at_ms)
+		i++;
+	assert(i < m->n);
+	m->first = i;
+	s = &m->slot[i];
+	if (!s->pid)
+		return;
+	fw_info("worker %d takes the duties of the first one: it drains and restarts", i);
+	s->restarting = true;
+	kill(s->pid, SIGTERM);
+}
+
+static void worker_retire(struct master *m, int index)
+{
+	int left = workers_left(m);
+
+	fw_info("worker %d (%s) was stopped by a control message; %d others go on", index, m->shared[index].name, left);
+	m->slot[index].retired = true;
+	if (!left)
+		master_stop(m);
+	else if (index == m->first && !m->stopping && !m->o->once)
+		first_worker_choose(m);
+}
+
 static void child_on_exit(struct master *m, int index, int status)
 {
 	struct fw_meter_slot *meter = fw_meter_slot(m->meter, (size_t)index);
@@ -237,6 +283,10 @@ static void child_on_exit(struct master *m, int index, int status)
 	/* the request is for all workers, and one that is dead just now would miss it */
 	if (code == WORKER_STOP_REQUESTED)
 		master_stop(m);
+	if (code == WORKER_RETIRED) {
+		worker_retire(m, index);
+		return;
+	}
 	if (code == WORKER_STOP_REQUESTED || code == WORKER_DONE || (code == WORKER_LEFT && m->stopping))
 		return;
 	reading = index < m->n ? successor_inherit(m, index) : 0;
@@ -449,7 +499,7 @@ static void master_add_up(const struct master *m, struct fw_run_stats *out)
 		.elapsed_ms = fw_mono_ms() - m->started_mono_ms,
 		.restarts = s.worker_restarts + s.server_restarts,
 		.total = m->n ? atomic_load(&m->shared[0].total) : 0,
-		.next_due_ms = m->n ? atomic_load(&m->shared[0].next_due_ms) : 0,
+		.next_due_ms = m->n ? atomic_load(&m->shared[m->first].next_due_ms) : 0,
 		.ok = s.visits[FW_VISIT_OK],
 		.not_modified = s.visits[FW_VISIT_NOT_MODIFIED] + s.visits[FW_VISIT_SAME],
 		.stale = s.count[FW_COUNT_STALE],
@@ -515,6 +565,8 @@ static void master_progress(const struct master *m)
 static bool children_are_up(const struct master *m)
 {
 	for (int i = 0; i < m->slot_n; i++) {
+		if (m->slot[i].retired)
+			continue;
 		if (!m->slot[i].pid || m->slot[i].restarting ||
 			!atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms))
 			return false;

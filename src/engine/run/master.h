@@ -24,6 +24,7 @@ struct child_slot {
 	 */
 	bool restarting;
 	bool stopped;                /* stopped by SIGSTOP: it cannot respond */
+	bool retired;                /* a control message stopped this worker alone: it is not replaced */
 	bool killed;                 /* we sent SIGKILL; it has not exited yet */
 	struct fw_sandbox_mark mark; /* the files that its sandbox permitted at its start */
 };
@@ -39,6 +40,7 @@ struct master {
 	/* number of workers, which have the first slots; the server has the last */
 	int n;
 	int slot_n;
+	int first; /* the child that does what one does for all (worker_options), and has the sender */
 	int pipe_fd[2];
 	int runner_fd[2];         /* the sender's end, the runner's; both stay open, so it can be started again */
 	struct child_slot runner; /* runs commands of orders; only while its socket had something to read */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The store thread. It owns the only database connection of its process. It renews the worker's
- * lease and claims ahead (owner.h), commits outcomes in batches (commits.c), passes control
- * messages on, and does maintenance when it has nothing else to do.
+ * lease and claims ahead (owner.h), commits outcomes in batches (commits.c), takes rows of other
+ * programs (inbox.c), passes control messages on, and does maintenance when it has nothing else to
+ * do. A step takes them in this order: control messages, commits, rows, claims.
  *
  * Outages: what fails for a passing reason is kept and retried with backoff. Nothing is claimed
  * meanwhile, so what is held stays bounded. A broken connection is replaced.
@@ -32,6 +33,7 @@
 #define WORKER_HEARTBEAT_MS (5 * FW_SECOND_MS)
 /* poll interval for control messages, if the store does not announce them */
 #define CONTROL_MS FW_SECOND_MS
+#define CONTROL_STEP_MS 100  /* time for messages in one step */
 #define COLLECT_N 32         /* outcomes in the ring that wake a thread that collects a batch */
 #define CLAIM_MS 50          /* between claims, while the loop wants only a few */
 #define IDLE_MS FW_SECOND_MS /* limit of one sleep */
@@ -167,6 +169,59 @@ static void disk_room_check(struct store_thread *s, int64_t mono_ms)
 
 /* ---- control messages and heartbeat ---------------------------------------------------------- */
 
+/*
+ * A message to a worker by its name. One that was put before this worker started may be for its
+ * predecessor, which died before it could obey.
+ */
+static bool control_is_ours(const struct store_thread *s, const struct fw_control *msg)
+{
+	return !msg->worker[0] || strcmp(msg->worker, s->ch->o->shared->name) == 0 ||
+		(msg->id <= s->newest_id && strcmp(msg->worker, s->predecessor) == 0);
+}
+
+static void control_pause(struct store_thread *s, bool pause)
+{
+	struct worker_shared *sh = s->ch->o->shared;
+
+	if (sh->paused != pause)
+		fw_info(pause ? "paused" : "resumed");
+	sh->paused = pause;
+	if (pause)
+		owner_requeue_waiting(s->owner); /* claims that have not started */
+}
+
+static void control_stop(struct store_thread *s, bool all)
+{
+	fw_info("stop requested by a control message%s", all ? "" : " to this worker");
+	atomic_store(all ? &s->ch->stop_requested : &s->ch->retires, true);
+	atomic_store(&s->ch->finished, true);
+	uv_async_send(&s->ch->to_loop);
+}
+
+static void control_obey(struct store_thread *s, const struct fw_control *msg)
+{
+	switch (msg->kind) {
+	case FW_CONTROL_STOP:
+		control_stop(s, !msg->worker[0]);
+		break;
+	case FW_CONTROL_PAUSE:
+	case FW_CONTROL_RESUME:
+		control_pause(s, msg->kind == FW_CONTROL_PAUSE);
+		break;
+	case FW_CONTROL_RELOAD:
+		/* older ones precede this start; no signal: the sandbox forbids it */
+		if (msg->id > s->newest_id)
+			atomic_store(&s->ch->o->shared->reload, true);
+		break;
+	default: /* of a newer version */
+		break;
+	}
+}
+
+/*
+ * Obey the messages that have come, for at most CONTROL_STEP_MS: another program may send
+ * thousands. Until all are obeyed, nothing is committed and claimed; the lease is kept.
+ */
 static void control_poll(struct store_thread *s, int64_t mono_ms)
 {
 	struct worker_shared *sh = s->ch->o->shared;
@@ -176,25 +231,16 @@ static void control_poll(struct store_thread *s, int64_t mono_ms)
 	if (!s->st || mono_ms < s->control_at_ms || store_link_wait_ms(&s->link))
 		return;
 	s->control_at_ms = mono_ms + CONTROL_MS;
-	/*
-	 * An error is not reported here: the next claim fails too and reports it. Messages of
-	 * unknown kinds are skipped.
-	 */
+	s->control_more = false;
+	/* An error is not reported here: the next claim fails too and reports it. */
 	while (fw_store_control_get(s->st, sh->control_id, &msg, &err) == 0 && msg.id > sh->control_id) {
 		sh->control_id = msg.id;
-		if (msg.kind == FW_CONTROL_STOP) {
-			fw_info("stop requested by a control message");
-			atomic_store(&s->ch->stop_requested, true);
-			atomic_store(&s->ch->finished, true);
-			uv_async_send(&s->ch->to_loop);
-		} else if (msg.kind == FW_CONTROL_PAUSE || msg.kind == FW_CONTROL_RESUME) {
-			sh->paused = msg.kind == FW_CONTROL_PAUSE;
-			fw_info(sh->paused ? "paused" : "resumed");
-			if (sh->paused)
-				owner_requeue_waiting(s->owner); /* claims that have not started */
-		} else if (msg.kind == FW_CONTROL_RELOAD && msg.id > s->newest_id) {
-			/* older ones precede this start; no signal: the sandbox forbids it */
-			atomic_store(&s->ch->o->shared->reload, true);
+		if (control_is_ours(s, &msg))
+			control_obey(s, &msg);
+		s->control_more = fw_mono_ms() - mono_ms >= CONTROL_STEP_MS;
+		if (s->control_more) {
+			s->control_at_ms = 0;
+			break;
 		}
 	}
 }
@@ -227,7 +273,7 @@ static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 		store_outage(s, rc, &err);
 	} else {
 		s->heartbeat_at_ms = mono_ms;
-		if (!s->ch->o->index) /* one worker says it for its machine */
+		if (s->ch->o->first) /* one worker says it for its machine */
 			fw_clock_watch(&s->clock_wrong, b.clock_ahead_ms);
 		/* other workers may have stored entries that the index lacks */
 		s->index_more = true;
@@ -264,7 +310,7 @@ static void store_thread_prune(struct store_thread *s, int64_t mono_ms)
 {
 	bool more = false;
 
-	if (s->ch->o->index || !s->st || store_link_is_down(&s->link) || mono_ms < s->prune_at_ms ||
+	if (!s->ch->o->first || !s->st || store_link_is_down(&s->link) || mono_ms < s->prune_at_ms ||
 		(s->ch->o->once && !s->once_over) || atomic_load(&s->ch->stopping))
 		return;
 	/* the next claim notices a broken store */
@@ -293,8 +339,9 @@ static void store_thread_step_owner(struct store_thread *s, int64_t mono_ms)
 
 static bool store_thread_may_claim(const struct store_thread *s)
 {
-	return s->st && s->heartbeat_at_ms && !s->full_since_ms && !s->ch->o->shared->paused && !s->once_over &&
-		!atomic_load(&s->ch->stopping) && !store_link_wait_ms(&s->link) && atomic_load(&s->ch->open_max);
+	return s->st && s->heartbeat_at_ms && !s->full_since_ms && !s->control_more && !s->ch->o->shared->paused &&
+		!s->once_over && !atomic_load(&s->ch->stopping) && !store_link_wait_ms(&s->link) &&
+		atomic_load(&s->ch->open_max);
 }
 
 /* Claim in batches, but do not let a quarter of the slots stay free to fill one. */
@@ -342,8 +389,8 @@ static void next_due_publish(struct store_thread *s)
 	struct fw_err err;
 
 	owner_count(s->owner, &counts);
-	if (!s->st || s->ch->o->once || s->ch->o->index || counts.open || counts.done || began_ms < s->next_due_at_ms ||
-		store_link_is_down(&s->link))
+	if (!s->st || s->ch->o->once || !s->ch->o->first || counts.open || counts.done ||
+		began_ms < s->next_due_at_ms || store_link_is_down(&s->link))
 		return;
 	if (fw_store_pending(s->st, now_ms + FAR_MS, &n, &wake_ms, &err))
 		return; /* the next step fails too, and logs it */
@@ -364,7 +411,9 @@ int64_t store_thread_wait_ms(const struct store_thread *s, int64_t mono_ms)
 
 	if (store_link_wait_ms(&s->link))
 		return FW_MAX(FW_MIN(until_ms - mono_ms, store_link_wait_ms(&s->link)), INT64_C(1));
-	until_ms = FW_MIN(until_ms, s->step_at_ms);
+	if (s->control_more || inbox_is_due(s))
+		return 1;
+	until_ms = FW_MIN(FW_MIN(until_ms, s->step_at_ms), s->inbox_at_ms);
 	if (s->full_since_ms)
 		return FW_MAX(FW_MIN(until_ms, s->room_at_ms) - mono_ms, INT64_C(1));
 	if (s->n)
@@ -385,7 +434,7 @@ static void store_thread_sleep(struct store_thread *s)
 	if (!s->st || store_link_wait_ms(&s->link) || fw_store_wait(s->st, s->ch->wake_fd[0], ms, &s->changed, &err))
 		channel_sleep(s->ch, ms);
 	if (s->changed)
-		s->control_at_ms = 0;
+		s->control_at_ms = s->inbox_at_ms = 0;
 	channel_wake_clear(s->ch);
 }
 
@@ -454,6 +503,8 @@ static int predecessor_reap(struct store_thread *s, struct fw_err *err)
 
 	if (fw_err_is_of_store(rc))
 		return rc;
+	if (sh->predecessor_name[0])
+		memcpy(s->predecessor, sh->predecessor_name, sizeof(s->predecessor));
 	if (rc)
 		fw_warn("the lease of %s was not ended: %s; it expires by itself", sh->predecessor_name, err->text);
 	sh->predecessor_name[0] = '\0';
@@ -467,13 +518,14 @@ static int store_thread_begin(struct store_thread *s, struct fw_err *err)
 	struct fw_control newest;
 	int rc = predecessor_reap(s, err);
 
-	if (!rc && s->ch->o->index == 0) {
+	if (!rc && s->ch->o->first) {
 		rc = dead_workers_reap(s, err);
 		rc = rc ? rc : store_thread_unblock(s, err);
 	}
 	if (rc)
 		return rc;
-	rc = fw_store_control_get(s->st, -1, &newest, err);
+	rc = inbox_take_all(s, s->ch->o->once, err);
+	rc = rc ? rc : fw_store_control_get(s->st, -1, &newest, err);
 	if (rc)
 		return rc;
 	s->newest_id = newest.id;
@@ -486,7 +538,7 @@ static int store_thread_begin(struct store_thread *s, struct fw_err *err)
 	if (s->ch->o->once && sh->paused)
 		return fw_err_set(err, FW_EINVAL,
 			"the workers of this store are paused (to resume, run 'feedwheel resume --all')");
-	if (s->ch->o->once && s->ch->o->index == 0 && atomic_load(&sh->total) == 0)
+	if (s->ch->o->once && s->ch->o->first && atomic_load(&sh->total) == 0)
 		rc = once_begin(s, err);
 	return rc;
 }
@@ -601,7 +653,7 @@ static bool store_thread_maintain(struct store_thread *s, int64_t mono_ms)
 		return s->st && !store_link_wait_ms(&s->link);
 	store_thread_prune(s, mono_ms);
 	if (s->st && !store_link_is_down(&s->link) && !atomic_load(&s->ch->stopping))
-		maintenance_run(&s->maintenance, s->st, o->shared->name, o->meter, o->index == 0, mono_ms);
+		maintenance_run(&s->maintenance, s->st, o->shared->name, o->meter, o->first, mono_ms);
 	next_due_publish(s);
 	return store_thread_index(s, mono_ms);
 }
@@ -618,10 +670,11 @@ enum store_next store_thread_step(struct store_thread *s, int *code)
 		store_link_try_now(&s->link); /* drained during an outage: once more */
 	}
 	store_thread_reopen(s);
+	inbox_take_control(s, mono_ms);
 	control_poll(s, mono_ms);
 	disk_room_check(s, mono_ms);
 	commits_receive(s);
-	if (s->st && !s->full_since_ms && commits_due(s, mono_ms))
+	if (s->st && !s->full_since_ms && !s->control_more && commits_due(s, mono_ms))
 		commits_store(s);
 	if (atomic_load(&ch->stopping))
 		owner_leave(s->owner);
@@ -629,6 +682,7 @@ enum store_next store_thread_step(struct store_thread *s, int *code)
 		s->step_at_ms = 0; /* the lease ends */
 	heartbeat_store(s, mono_ms);
 	store_thread_step_owner(s, mono_ms);
+	inbox_take_feeds(s, mono_ms);
 	store_thread_claim(s, mono_ms);
 	*code = WORKER_DONE;
 	if (last && store_thread_has_left(s))

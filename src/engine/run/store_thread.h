@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Private to the store thread. store_thread.c: its life (outages, control messages, maintenance,
- * waiting). commits.c: outcomes into the store. once.c: a run --once. Claims are the owner's
- * (owner.h). Other threads meet it only through channel.h.
+ * waiting). commits.c: outcomes into the store. inbox.c: rows of other programs. once.c: a run
+ * --once. Claims are the owner's (owner.h). Other threads meet it only through channel.h.
  */
 #ifndef FW_ENGINE_STORE_THREAD_H
 #define FW_ENGINE_STORE_THREAD_H
@@ -26,7 +26,13 @@ struct store_thread {
 	bool changed;           /* the store reported changes for the owner */
 	int64_t newest_id;      /* id of the newest control message when this worker started */
 	int64_t control_at_ms, heartbeat_at_ms, started_ms;
-	bool clock_wrong; /* fw_clock_watch() */
+	bool control_more; /* more messages than one step handles */
+	/* the worker whose successor this one is: older messages to it are for this one */
+	char predecessor[FW_WORKER_NAME_MAX];
+	int64_t inbox_at_ms; /* monotonic; the next look for rows of other programs */
+	bool inbox_more;     /* rows wait */
+	size_t inbox_batch;  /* rows that one step takes */
+	bool clock_wrong;    /* fw_clock_watch() */
 	struct store_link link;
 	bool is_out; /* the outage was counted */
 	/* monotonic; when the loop handed over its last visit; 0: not yet */
@@ -72,6 +78,16 @@ void commits_receive(struct store_thread *s);
 bool commits_due(const struct store_thread *s, int64_t mono_ms);
 /* Commit the batch. After a passing error it is kept. */
 void commits_store(struct store_thread *s);
+
+/* ---- inbox.c --------------------------------------------------------------------------------- */
+/* Take the rows of control, if that is due, and look whether addresses wait. */
+void inbox_take_control(struct store_thread *s, int64_t mono_ms);
+/* Take a batch of addresses, if some wait and no commit is due. */
+void inbox_take_feeds(struct store_thread *s, int64_t mono_ms);
+/* Do addresses wait that this worker may take now? */
+bool inbox_is_due(const struct store_thread *s);
+/* At the start: take all rows of control; `feeds`: and all addresses. */
+FW_MUST_CHECK int inbox_take_all(struct store_thread *s, bool feeds, struct fw_err *err);
 
 /* ---- once.c ---------------------------------------------------------------------------------- */
 /* The first worker counts what is due and makes the forecast. */

@@ -403,7 +403,7 @@ static int worker_sender_open(struct worker *w, struct fw_err *err)
 {
 	struct fw_sender_options o = {.config = w->o->config, .idle = worker_on_sender_idle, .ctx = &w->ch};
 
-	return w->o->index ? 0 : fw_sender_open(&o, &w->ch.sender, err);
+	return !w->o->first ? 0 : fw_sender_open(&o, &w->ch.sender, err);
 }
 
 /*
@@ -463,6 +463,8 @@ int fw_worker_main(const struct worker_options *o)
 		rc = WORKER_LEFT;
 	else if (rc == WORKER_DONE && atomic_load(&w->ch.stop_requested))
 		rc = WORKER_STOP_REQUESTED;
+	else if (rc == WORKER_DONE && atomic_load(&w->ch.retires))
+		rc = WORKER_RETIRED;
 	worker_finish(w);
 	free(w);
 	return rc;

@@ -21,6 +21,7 @@ enum worker_exit {
 	WORKER_STORE = 11,          /* the store cannot be used; the reason is in shared->err */
 	WORKER_SYSTEM = 12,         /* out of memory, threads or descriptors */
 	WORKER_LEFT = 13,           /* stopped by a signal, or because the master is gone */
+	WORKER_RETIRED = 14,        /* a control message requested that this worker stop, and no other */
 };
 
 #define READING_NOTHING (-1)
@@ -37,14 +38,16 @@ struct worker_shared {
 	_Atomic int64_t crashed_reading_id;
 	/* a control message requests that the master read its configuration again */
 	_Atomic bool reload;
-	/* run --once: feeds due at the start, counted by worker 0 */
+	/* run --once: feeds due at the start, counted by the first worker */
 	_Atomic int64_t total;
 	_Atomic int64_t last_done_us; /* monotonic; end of its latest visit */
-	/* continuous run, worker 0, while idle: next due time; FW_NO_DATE: no feed; 0: unknown */
+	/*
+	 * continuous run, first worker, while idle: next due time; FW_NO_DATE: no feed; 0: unknown
+	 */
 	_Atomic int64_t next_due_ms;
 	/*
-	 * run --once: the forecast at its start, by worker 0; known: feeds of known duration; feeds
-	 * 0: no forecast
+	 * run --once: the forecast at its start, by the first worker; known: feeds of known
+	 * duration; feeds 0: no forecast
 	 */
 	struct {
 		int64_t feeds, known, total_us;
@@ -72,6 +75,7 @@ struct worker_options {
 	struct worker_shared *shared; /* its own element of the array */
 	struct fw_meter_slot *meter;  /* its counters */
 	int index, workers;           /* 0 ... workers - 1 */
+	bool first;                   /* of its run: it does what one worker does for all: orders, retention, probes */
 	bool once;
 	int64_t due_before_ms; /* run --once: fetch what is due by then */
 	int64_t run_id;

@@ -933,6 +933,67 @@ START_TEST(by_themselves)
 }
 END_TEST
 
+/*
+ * A worker that a message stopped by its name is not replaced, also not by a reload, and the others
+ * go on. If it was the first one, another takes its duties. After the last one the run ends, with
+ * its server.
+ */
+START_TEST(one_retires)
+{
+	world_make();
+	options.serve = serves;
+	begin();
+	pass(FW_MINUTE_MS);
+	dies(1, EXITED(WORKER_RETIRED));
+	pass(FW_MINUTE_MS);
+	ck_assert_uint_eq(fork_n, PLACES);
+	ck_assert_uint_eq(child(0)->term_n + child(2)->term_n, 0);
+	ck_assert_int_eq(m.first, 0);
+	step(SIGHUP);
+	pass(FW_MINUTE_MS);
+	ck_assert_int_eq(m.slot[1].pid, 0);
+	ck_assert_uint_eq(fork_n, 2 * PLACES - 1);
+	ck_assert_uint_eq(manager.ready, 2);
+	ck_assert_uint_eq(restarts(), 0);
+
+	dies(0, EXITED(WORKER_RETIRED));
+	pass(1);
+	ck_assert_int_eq(m.first, 2);
+	ck_assert_uint_eq(child(2)->term_n, 1);
+	pass(FW_MINUTE_MS);
+	ck_assert_uint_eq(fork_n, 2 * PLACES);
+	ck_assert_int_eq(m.slot[0].pid, 0);
+	dies(2, KILLED(SIGSEGV)); /* the first one, like any other, has a successor */
+	pass(1);
+	ck_assert_uint_eq(fork_n, 2 * PLACES + 1);
+	pass(FW_SECOND_MS);
+	dies(2, EXITED(WORKER_RETIRED));
+	pass(5 * FW_SECOND_MS);
+	world_end(0);
+}
+END_TEST
+
+/* While the next first worker is dead, its successor starts as the first one. */
+START_TEST(one_retires_while_others_are_dead)
+{
+	world_begin();
+	pass(FW_MINUTE_MS);
+	forks_fail = true;
+	dies(1, KILLED(SIGSEGV));
+	pass(1);
+	dies(2, EXITED(WORKER_RETIRED));
+	dies(0, EXITED(WORKER_RETIRED));
+	pass(FW_SECOND_MS);
+	ck_assert(!master_is_over(&m));
+	ck_assert_int_eq(m.first, 1);
+	forks_fail = false;
+	pass(FW_MINUTE_MS);
+	ck_assert(m.slot[1].pid && !m.slot[0].pid && !m.slot[2].pid);
+	ck_assert_uint_eq(child(1)->term_n, 0);
+	world_leave();
+}
+END_TEST
+
 /* Waiting does not mend a damaged store: the run ends, however long it has lasted. */
 START_TEST(store_is_unusable)
 {
@@ -1329,6 +1390,8 @@ int main(void)
 	tcase_add_test(t, second_request_to_stop);
 	tcase_add_test(t, by_themselves);
 	tcase_add_test(t, store_refuses);
+	tcase_add_test(t, one_retires);
+	tcase_add_test(t, one_retires_while_others_are_dead);
 	tcase_add_test(t, store_is_unusable);
 	tcase_add_test(t, server_is_killed_at_the_end);
 	tcase_add_test(t, reloads);

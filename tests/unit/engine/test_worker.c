@@ -643,6 +643,7 @@ static struct sim *begin_of(int i, int workers, bool once)
 		.shared = &m->shared,
 		.meter = &m->meter,
 		.index = i,
+		.first = i == 0,
 		.workers = workers,
 		.once = once,
 		.run_id = fw_now_ms(),
