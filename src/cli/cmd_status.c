@@ -121,6 +121,8 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, const stru
 		{"entries", s->entry_n},
 		{"visits", s->visit_n},
 		{"unindexed_entries", s->unindexed_n},
+		{"inbox", s->inbox_n},
+		{"inbox_refused", s->inbox_refused_n},
 		{"schema", s->schema},
 	};
 	struct cli_json out;
@@ -185,6 +187,9 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, const stru
 		cli_out(c, "now\n");
 	else
 		cli_out(c, "%s (%s)\n", cli_ago(c, a, s->next_due_ms), cli_stamp(b, s->next_due_ms));
+	if (s->inbox_n)
+		cli_out(c, "inbox    %s of other programs wait%s for a worker\n",
+			cli_count(a, s->inbox_n, "row", "rows"), s->inbox_n == 1 ? "s" : "");
 	if (x->paused)
 		cli_out(c, "paused   all workers on all machines (to resume, run 'feedwheel resume --all')\n");
 	if (fw_config_check_disk(c->config, &err))

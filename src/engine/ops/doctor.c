@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * `feedwheel doctor`: checks what a run needs, one thing after another: configuration, store,
- * access tokens, hubs, orders, quotas, certificates, name servers, system limits, sandbox, clock.
+ * inbox, access tokens, hubs, orders, quotas, certificates, name servers, system limits, sandbox,
+ * clock.
  * It changes nothing and sends nothing to other machines, except to the store.
  */
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/timex.h>
@@ -32,6 +34,10 @@
 #define TRANSFER_BYTES ((int64_t)256 << 10)
 #define CLOCK_TRIES 5
 #define ORDER_FAILING_MS FW_HOUR_MS
+/* a worker takes rows of the inbox twice a second, and waits for its store for longer */
+#define INBOX_TAKEN_MS (3 * FW_SECOND_MS)
+#define INBOX_LOOK_MS 100
+#define WORKER_SEEN_MS (30 * FW_SECOND_MS)
 #define YEAR_MS (366 * FW_DAY_MS)
 #define FAR_MS (100 * YEAR_MS)
 /* 2026-01-01: a correct clock shows no earlier time */
@@ -398,6 +404,67 @@ static void doctor_clashes(struct doctor_run *d, int64_t n)
 			(long long)n);
 }
 
+static int doctor_count_worker(void *ctx, const struct fw_heartbeat *b)
+{
+	*(int64_t *)ctx += !fw_worker_is_dead(b->worker);
+	return 0;
+}
+
+/* Wait until fewer rows wait, or workers have had the time to take some. */
+static int doctor_inbox_falls(struct fw_store *st, int64_t had_n, bool *falls, struct fw_err *err)
+{
+	const struct timespec pause = fw_timespec(INBOX_LOOK_MS);
+	int64_t start_ms = fw_mono_ms();
+	struct fw_store_stats s;
+	int rc;
+
+	do {
+		nanosleep(&pause, NULL);
+		rc = fw_store_stats(st, &s, err);
+		*falls = !rc && s.inbox_n < had_n;
+	} while (!rc && !*falls && fw_mono_ms() - start_ms < INBOX_TAKEN_MS);
+	return rc;
+}
+
+static int doctor_inbox_waiting(struct doctor_run *d, struct fw_store *st, int64_t n, struct fw_err *err)
+{
+	int64_t worker_n = 0;
+	bool falls = false;
+	int rc = fw_store_heartbeat_list(st, fw_store_now_ms(st) - WORKER_SEEN_MS, doctor_count_worker, &worker_n, err);
+
+	if (!rc && worker_n)
+		rc = doctor_inbox_falls(st, n, &falls, err);
+	if (rc)
+		return rc;
+	if (!worker_n)
+		doctor_report(d, "inbox", FW_DOCTOR_NOTE, "'feedwheel run' takes them",
+			"%lld rows of control and feeds_to_fetch wait, and no worker runs", (long long)n);
+	else if (!falls)
+		doctor_report(d, "inbox", FW_DOCTOR_NOTE,
+			"their logs say why; workers of an older version take none: restart them",
+			"%lld rows of control and feeds_to_fetch wait, and none of %lld workers takes them",
+			(long long)n, (long long)worker_n);
+	else
+		doctor_report(d, "inbox", FW_DOCTOR_FINE, "",
+			"%lld rows of control and feeds_to_fetch wait; "
+			"workers take them",
+			(long long)n);
+	return 0;
+}
+
+/* Rows that other programs put in. */
+static int doctor_inbox(struct doctor_run *d, struct fw_store *st, const struct fw_store_stats *s, struct fw_err *err)
+{
+	bool redis = strcmp(fw_store_name(st), "redis") == 0;
+
+	if (s->inbox_refused_n)
+		doctor_report(d, "refused", FW_DOCTOR_NOTE,
+			redis ? "'LRANGE PREFIX:feeds_to_fetch_refused 0 -1' has the reasons, DEL clears it" :
+				"'SELECT * FROM feeds_to_fetch_refused' has the reasons, DELETE clears it",
+			"%lld rows of feeds_to_fetch were refused", (long long)s->inbox_refused_n);
+	return s->inbox_n ? doctor_inbox_waiting(d, st, s->inbox_n, err) : 0;
+}
+
 typedef int doctor_check(struct doctor_run *d, struct fw_store *st, struct fw_err *err);
 
 static void doctor_store(struct doctor_run *d)
@@ -419,6 +486,7 @@ static void doctor_store(struct doctor_run *d)
 		doctor_report(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries",
 			fw_store_name(st), (long long)s.schema, (long long)s.feed_n, (long long)s.entry_n);
 		doctor_clashes(d, s.clash_n);
+		rc = doctor_inbox(d, st, &s, &err);
 		for (size_t i = 0; i < FW_N(CHECK) && !rc; i++)
 			rc = CHECK[i](d, st, &err);
 		rc = rc ? rc : fw_store_check(st, doctor_store_finding, d, &err);
