@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "cli/cli.h"
+#include "api/host_cooldown.h"
 #include "api/redirect_adoption.h"
 #include "api/trust.h"
 #include "api/websub.h"
@@ -187,6 +188,26 @@ static void why_host(struct cli *c, const struct fw_feed *f)
 	cli_out(c, " together\n");
 }
 
+/* No request goes to the host before this time, also not for 'fetch-now'. 0: at any time. */
+static int64_t why_cooldown_ms(struct cli *c, const struct fw_feed *f)
+{
+	int64_t until_ms;
+
+	return why_not_polled(f) || fw_feed_cooldown(c->store, f, &until_ms, NULL) ? 0 : until_ms;
+}
+
+static void why_cooldown(struct cli *c, const struct fw_feed *f)
+{
+	int64_t until_ms = why_cooldown_ms(c, f);
+	char host[256], stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX];
+
+	if (!until_ms || !fw_store_feed_host(f, host, sizeof(host)))
+		return;
+	cli_out(c, "  not before %s (%s): ", cli_stamp(stamp, until_ms), cli_ago(c, ago, until_ms));
+	cli_out_safe(c, fw_str(host));
+	cli_out(c, " has refused requests until then (429, 503 or Retry-After), also for 'fetch-now'\n");
+}
+
 /* The daily quota and deferred entries. */
 static void why_quota(struct cli *c, const struct fw_feed *f)
 {
@@ -223,6 +244,8 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	fw_json_int(&w.j, "failures", f->fail_n);
 	if (fw_store_feed_host(f, host, sizeof(host)))
 		fw_json_cstr(&w.j, "host", host);
+	if (why_cooldown_ms(c, f))
+		fw_json_time(&w.j, "host_cooldown", why_cooldown_ms(c, f));
 	why_trust_json(&w.j, c, f);
 	if (f->redirect_url.len)
 		fw_json_str(&w.j, fw_feed_redirect_is_named(f) ? "self_url" : "redirect_url", f->redirect_url);
@@ -270,6 +293,7 @@ static int why_text(struct cli *c, const struct fw_feed *f)
 		cli_out(c, "\n  due now (since %s)\n", cli_stamp(stamp, f->due_at_ms));
 	else
 		cli_out(c, "\n  due %s (%s)\n", cli_ago(c, ago, f->due_at_ms), cli_stamp(stamp, f->due_at_ms));
+	why_cooldown(c, f);
 	why_late(c, f);
 	cli_out(c, "  because: ");
 	cli_out_safe(c, f->why.len ? f->why : FW_STR("it is new and not visited yet"));
