@@ -5,7 +5,8 @@
 #include "feedwheel/deliver.h"
 #include "base/banned.h"
 
-#define PATIENCE_MS (30 * FW_SECOND_MS) /* waits this long while a worker has claimed the feed */
+/* waits this long while the feed moves to another host, or the store is locked */
+#define PATIENCE_MS (30 * FW_SECOND_MS)
 
 /* The content type: the option, else by the file's name. */
 static struct fw_str push_content_type(struct cli *c, const char *path)
