@@ -30,7 +30,7 @@
 #include "base/banned.h"
 
 #define POLL_MS 250
-#define RETRY_MS FW_MINUTE_MS /* after an error that is none of the store's */
+#define WARN_MS FW_MINUTE_MS /* between two warnings of an error that is none of the store's */
 #define BATCH_MS 50
 #define BATCH_MIN 50
 #define BATCH_MAX 1000
@@ -105,7 +105,7 @@ static int inbox_take(struct store_thread *s, size_t limit, struct fw_err *err)
 	if (rc)
 		return rc;
 	s->inbox_more = in.more;
-	meter_count(s->ch->o->meter, FW_COUNT_INBOX, in.control_n + in.feed_n + in.refused_n);
+	meter_count(s->ch->o->meter, FW_COUNT_INBOX, in.control_n + in.feed_n);
 	if (in.control_n)
 		s->control_at_ms = 0;
 	if (in.feed_n) {
@@ -124,8 +124,10 @@ static int inbox_errors_of_store(struct store_thread *s, int rc, const struct fw
 {
 	if (!rc || fw_err_is_of_store(rc))
 		return rc;
-	fw_warn("rows of other programs are not taken: %s; retrying later", err->text);
-	s->inbox_at_ms = fw_mono_ms() + RETRY_MS;
+	if (fw_mono_ms() < s->inbox_warn_ms)
+		return 0;
+	fw_warn("rows of other programs are not taken: %s", err->text);
+	s->inbox_warn_ms = fw_mono_ms() + WARN_MS;
 	return 0;
 }
 

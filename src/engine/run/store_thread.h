@@ -29,10 +29,11 @@ struct store_thread {
 	bool control_more; /* more messages than one step handles */
 	/* the worker whose successor this one is: older messages to it are for this one */
 	char predecessor[FW_WORKER_NAME_MAX];
-	int64_t inbox_at_ms; /* monotonic; the next look for rows of other programs */
-	bool inbox_more;     /* rows wait */
-	size_t inbox_batch;  /* rows that one step takes */
-	bool clock_wrong;    /* fw_clock_watch() */
+	int64_t inbox_at_ms;   /* monotonic; the next look for rows of other programs */
+	int64_t inbox_warn_ms; /* monotonic; no warning of such rows before */
+	bool inbox_more;       /* rows wait */
+	size_t inbox_batch;    /* rows that one step takes */
+	bool clock_wrong;      /* fw_clock_watch() */
 	struct store_link link;
 	bool is_out; /* the outage was counted */
 	/* monotonic; when the loop handed over its last visit; 0: not yet */
