@@ -410,10 +410,10 @@ typedef int store_orders_version_fn(struct store *st, bool raise, struct fw_orde
 
 /*
  * Take rows of the inbox (inbox.h), oldest first: all of control, then up to `limit` of
- * feeds_to_fetch. Each of the two may be a transaction of its own. A driver may take a part of many
- * rows of control: then it takes no feeds, and sets more. Cheap if there are none: one round trip.
- * FW_EINVAL: nothing could be taken, because somebody made a key of Redis something else than a
- * list; the error has the remedy.
+ * feeds_to_fetch; limit 0: control alone. Each of the two may be a transaction of its own. A driver
+ * may take a part of many rows of control: then it takes no feeds, and sets more. Cheap if there
+ * are none: one round trip. FW_EINVAL: nothing could be taken, because somebody made a key of Redis
+ * something else than a list; the error has the remedy.
  */
 struct store_inbox_feed;
 struct store_inbox {

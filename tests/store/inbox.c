@@ -394,7 +394,8 @@ START_TEST(control_comes_first)
 	put_control(_i, url, "pause", NULL);
 	put_control(_i, url, "resume", "host-1 worker 2"); /* one alone: all stay paused */
 	ck_assert_int_eq(figures(st).inbox_n, 7);
-	TAKEN(take(st, 1), 5, 1, 1, 0, true);
+	TAKEN(take(st, 0), 5, 0, 0, 0, true); /* control alone */
+	TAKEN(take(st, 1), 0, 1, 1, 0, true);
 	message_is(st, &after, FW_CONTROL_RELOAD, "");
 	message_is(st, &after, FW_CONTROL_STOP, "host-1 worker 2");
 	message_is(st, &after, FW_CONTROL_RESUME, "");

@@ -88,8 +88,8 @@ static int inbox_feed_read(void *ctx, const struct store_inbox_feed *row, struct
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-/* Take once. limit 0: rows of control only. */
-static int inbox_take(struct store_thread *s, size_t limit, struct fw_err *err)
+/* Take once. limit 0: rows of control only. *n: how many rows were taken. */
+static int inbox_take(struct store_thread *s, size_t limit, size_t *n, struct fw_err *err)
 {
 	struct fw_arena a;
 	struct store_inbox in = {.limit = limit, .feed = inbox_feed_read, .ctx = &a};
@@ -97,6 +97,7 @@ static int inbox_take(struct store_thread *s, size_t limit, struct fw_err *err)
 	int rc;
 
 	s->inbox_more = false;
+	*n = 0;
 	if (!st->driver->inbox)
 		return 0;
 	fw_arena_init(&a, 0);
@@ -105,7 +106,8 @@ static int inbox_take(struct store_thread *s, size_t limit, struct fw_err *err)
 	if (rc)
 		return rc;
 	s->inbox_more = in.more;
-	meter_count(s->ch->o->meter, FW_COUNT_INBOX, in.control_n + in.feed_n);
+	*n = in.control_n + in.feed_n;
+	meter_count(s->ch->o->meter, FW_COUNT_INBOX, *n);
 	if (in.control_n)
 		s->control_at_ms = 0;
 	if (in.feed_n) {
@@ -144,12 +146,13 @@ bool inbox_is_due(const struct store_thread *s)
 void inbox_take_control(struct store_thread *s, int64_t mono_ms)
 {
 	struct fw_err err;
+	size_t n;
 	int rc;
 
 	if (!inbox_may_take(s) || (!inbox_is_due(s) && mono_ms < s->inbox_at_ms))
 		return;
 	s->inbox_at_ms = mono_ms + POLL_MS;
-	rc = inbox_errors_of_store(s, inbox_take(s, 0, &err), &err);
+	rc = inbox_errors_of_store(s, inbox_take(s, 0, &n, &err), &err);
 	if (rc)
 		store_outage(s, rc, &err);
 }
@@ -167,11 +170,12 @@ void inbox_take_feeds(struct store_thread *s, int64_t mono_ms)
 {
 	int64_t start_ms = fw_mono_ms();
 	struct fw_err err;
+	size_t n;
 	int rc;
 
 	if (!inbox_is_due(s) || commits_due(s, mono_ms))
 		return;
-	rc = inbox_errors_of_store(s, inbox_take(s, s->inbox_batch, &err), &err);
+	rc = inbox_errors_of_store(s, inbox_take(s, s->inbox_batch, &n, &err), &err);
 	if (rc)
 		store_outage(s, rc, &err);
 	else
@@ -180,11 +184,12 @@ void inbox_take_feeds(struct store_thread *s, int64_t mono_ms)
 
 int inbox_take_all(struct store_thread *s, bool feeds, struct fw_err *err)
 {
+	size_t n;
 	int rc;
 
 	s->inbox_batch = BATCH_FIRST;
 	do
-		rc = inbox_errors_of_store(s, inbox_take(s, feeds ? BATCH_MAX : 0, err), err);
-	while (!rc && feeds && s->inbox_more);
+		rc = inbox_errors_of_store(s, inbox_take(s, feeds ? BATCH_MAX : 0, &n, err), err);
+	while (!rc && s->inbox_more && n);
 	return rc;
 }

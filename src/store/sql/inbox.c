@@ -433,10 +433,12 @@ int sql_inbox(struct store *st, struct store_inbox *in, struct fw_err *err)
 		" CASE WHEN EXISTS (SELECT 1 FROM feeds_to_fetch) THEN 1 ELSE 0 END",
 		SQL_NONE, inbox_waiting_row, &waiting, err);
 
-	assert(in->limit > 0);
 	in->control_n = in->feed_n = in->new_n = in->refused_n = 0;
 	in->more = false;
 	if (!rc && waiting.control)
 		rc = inbox_control(s, in, err);
-	return rc || in->more || !waiting.feeds ? rc : inbox_feeds(s, in, err);
+	if (rc || in->more || !waiting.feeds)
+		return rc;
+	in->more = in->limit == 0;
+	return in->more ? 0 : inbox_feeds(s, in, err);
 }

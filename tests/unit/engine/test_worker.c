@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "engine/run/store_thread.h"
 #include "engine/run/worker_parts.h"
+#include "store/inbox.h"
 #include "../../suite.h"
 
 #define WALL_MS INT64_C(1795000000000) /* Unix time when the monotonic clock showed 0 */
@@ -91,6 +92,10 @@ static struct fw_err err;
 static char path[200];
 static unsigned sent_n, max_in_flight, pending_n;
 static int64_t pending_ms;
+/* what the stepped worker did: i control looked for, f feeds taken, c visits committed */
+static struct fw_buf done;
+static int64_t row_ms, message_ms; /* what a row of feeds_to_fetch, and a message of control costs */
+static size_t batch_max;           /* the most rows that were taken at once, of late */
 
 /* ---- what the linker replaces ---------------------------------------------------------------- */
 
@@ -282,6 +287,8 @@ static int cut_clock(struct store *st, int64_t *now_ms, struct fw_err *e)
 
 static int cut_commit(struct store *st, struct store_commit *c, struct fw_err *e)
 {
+	if (c->n)
+		fw_buf_adds(&done, "c");
 	return is_cut() ? CUT(e) : store_sqlite.commit(st, c, e);
 }
 
@@ -294,7 +301,19 @@ static int cut_record_put(
 static int cut_record_list(
 	struct store *st, const struct store_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *e)
 {
+	if (fw_str_eq(q->q.kind, FW_STR(STORE_CONTROL_KIND)))
+		now_us += message_ms * 1000;
 	return is_cut() ? CUT(e) : store_sqlite.record_list(st, q, cb, ctx, e);
+}
+
+static int cut_inbox(struct store *st, struct store_inbox *in, struct fw_err *e)
+{
+	int rc = is_cut() ? CUT(e) : store_sqlite.inbox(st, in, e);
+
+	fw_buf_adds(&done, in->limit ? "f" : "i");
+	now_us += (int64_t)in->feed_n * row_ms * 1000;
+	batch_max = FW_MAX(batch_max, in->feed_n);
+	return rc;
 }
 
 static int cut_feed_list(
@@ -326,6 +345,7 @@ int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_
 	stepped->driver.record_put = cut_record_put;
 	stepped->driver.record_list = cut_record_list;
 	stepped->driver.feed_list = cut_feed_list;
+	stepped->driver.inbox = cut_inbox;
 	store_of(*out)->driver = &stepped->driver;
 	return 0;
 }
@@ -569,7 +589,9 @@ static void world_begin(void)
 	flight_n = 0;
 	feed_n = 0;
 	sent_n = max_in_flight = pending_n = 0;
-	pending_ms = 0;
+	pending_ms = row_ms = message_ms = 0;
+	batch_max = 0;
+	done = FW_BUF_INIT(0);
 	budget_is_watched = true;
 	now_us = START_US;
 	fw_log_level_set(FW_LOG_ERROR);
@@ -596,6 +618,7 @@ static void world_end(void)
 		worker_finish(&sims[i].w);
 	}
 	fw_config_destroy(config);
+	fw_buf_finish(&done);
 	for (size_t i = 0; i < FW_N(NAMES); i++) {
 		(void)fw_snprintf(name, sizeof(name), "%s/%s", path, NAMES[i]);
 		(void)unlink(name);
@@ -610,6 +633,43 @@ static struct fw_store *look(void)
 	stepped = NULL;
 	OK(fw_config_store(config, FW_STORE_CREATE, &st, &err));
 	return st;
+}
+
+/* Another program. */
+static int64_t by_sql(const char *sql)
+{
+	sqlite3 *db;
+	sqlite3_stmt *q;
+	int64_t n = 0;
+	char name[300];
+
+	(void)fw_snprintf(name, sizeof(name), "%s/feeds.db", path);
+	ck_assert_int_eq(sqlite3_open(name, &db), SQLITE_OK);
+	ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK, "%s: %s", sql, sqlite3_errmsg(db));
+	if (sqlite3_step(q) == SQLITE_ROW)
+		n = sqlite3_column_int64(q, 0);
+	ck_assert_msg(sqlite3_finalize(q) == SQLITE_OK, "%s: %s", sql, sqlite3_errmsg(db));
+	sqlite3_close(db);
+	return n;
+}
+
+/* n further feeds, each on a host of its own, that nobody has subscribed to yet. */
+static void put_addresses(int n, int64_t take_ms)
+{
+	char sql[300];
+
+	for (int i = 0; i < n; i++, feed_n++) {
+		struct feed *at = &feeds[feed_n];
+
+		at->host = feed_n;
+		at->take_ms = take_ms;
+		(void)fw_snprintf(at->url, sizeof(at->url), "http://h%d.example/%d", at->host, feed_n);
+	}
+	(void)fw_snprintf(sql, sizeof(sql),
+		"WITH RECURSIVE c(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM c WHERE i < %d)"
+		" INSERT INTO feeds_to_fetch (url) SELECT 'http://h' || i || '.example/' || i FROM c",
+		feed_n - n, feed_n - 1);
+	(void)by_sql(sql);
 }
 
 /* n feeds, of_host of them on each host; each is polled every interval_ms. */
@@ -634,11 +694,16 @@ static void subscribe(int n, int of_host, int64_t take_ms, int64_t interval_ms)
 	free(f);
 }
 
+static const struct worker_shared *begin_shared; /* of a successor */
+
 static struct sim *begin_of(int i, int workers, bool once)
 {
 	struct sim *m = &sims[i];
 
 	memset(m, 0, sizeof(*m));
+	if (begin_shared)
+		m->shared = *begin_shared;
+	begin_shared = NULL;
 	m->o = (struct worker_options){.config = config,
 		.shared = &m->shared,
 		.meter = &m->meter,
@@ -1050,6 +1115,341 @@ START_TEST(worker_asks_rarely_when_idle)
 }
 END_TEST
 
+/* ---- rows of other programs ------------------------------------------------------------------ */
+
+/* An address starts within a second, whichever of three workers owns its host. */
+START_TEST(inbox_starts_within_a_second)
+{
+	world_begin();
+	subscribe(3, 1, 100, 10 * FW_HOUR_MS);
+	for (int i = 0; i < 3; i++)
+		begin(i, false);
+	pass(FW_MINUTE_MS);
+	for (int i = 0; i < 30; i++) {
+		put_addresses(1, 100);
+		pass(FW_SECOND_MS - 10);
+		ck_assert_msg(feeds[feed_n - 1].sent_n == 1, "address %d: %u requests", i, feeds[feed_n - 1].sent_n);
+		pass(7 * FW_SECOND_MS + 137 * i);
+	}
+	ck_assert_uint_eq(sent_n, 33);
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds_to_fetch"), 0);
+	world_end();
+}
+END_TEST
+
+/* Control messages are obeyed before a commit, this before addresses, these before claims. */
+START_TEST(inbox_order_in_a_step)
+{
+	struct sim *m;
+
+	world_begin();
+	set("batch_ms", "10s");
+	subscribe(4, 1, 100, FW_HOUR_MS);
+	subscribe(1, 1, 20 * FW_SECOND_MS, FW_HOUR_MS);
+	m = begin(0, false);
+	while (m->s.n < 4)
+		pass(1);
+	ck_assert_uint_eq(sent_n, 5);
+	put_addresses(20, 100);
+	(void)by_sql("INSERT INTO control (command) VALUES ('pause')");
+	done.len = 0;
+	m->s.commit_now = true;
+	m->s.inbox_at_ms = 0;
+	store_turn(m);
+	ck_assert(m->shared.paused);
+	ck_assert_msg(fw_str_eq(fw_buf_str(&done), FW_STR("icf")), "%.*s", FW_STR_ARG(fw_buf_str(&done)));
+	pass(FW_MINUTE_MS);
+	ck_assert_uint_eq(sent_n, 5);
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds"), 25);
+	(void)by_sql("INSERT INTO control (command) VALUES ('resume')");
+	pass(5 * FW_SECOND_MS);
+	ck_assert_uint_eq(sent_n, 25);
+	world_end();
+}
+END_TEST
+
+/* Many addresses, on a slow store: batches stay short, commits and heartbeats go on between them. */
+START_TEST(inbox_batches_are_short)
+{
+	struct sim *m;
+
+	world_begin();
+	subscribe(20, 1, 100, 10 * FW_SECOND_MS);
+	m = begin(0, false);
+	pass(FW_MINUTE_MS);
+	row_ms = 5;
+	put_addresses(1800, FW_HOUR_MS);
+	pass(3 * FW_SECOND_MS);
+	batch_max = 0;
+	ck_assert_int_gt(by_sql("SELECT count(*) FROM feeds_to_fetch"), 1000);
+	for (int i = 0; i < 5; i++) {
+		int64_t heartbeat_ms = m->s.heartbeat_at_ms, visits = (int64_t)m->s.visits;
+
+		done.len = 0;
+		pass(FW_SECOND_MS);
+		ck_assert_int_le(m->s.heartbeat_at_ms - heartbeat_ms, 6 * FW_SECOND_MS);
+		ck_assert_int_ge((int64_t)m->s.visits, visits);
+		ck_assert(!fw_str_find(fw_buf_str(&done), FW_STR("ff")));
+	}
+	ck_assert_uint_le(batch_max * (size_t)row_ms, 250);
+	pass(30 * FW_SECOND_MS);
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds_to_fetch"), 0);
+	ck_assert_int_eq(by_sql("SELECT count(DISTINCT url) FROM feeds"), 1820);
+	world_end();
+}
+END_TEST
+
+/* Thousands of messages: the lease outlives them, and all are obeyed, in order. */
+START_TEST(inbox_many_messages)
+{
+	struct sim *m;
+
+	world_begin();
+	subscribe(20, 1, 100, 10 * FW_SECOND_MS);
+	m = begin(0, false);
+	pass(FW_MINUTE_MS);
+	message_ms = 5;
+	(void)by_sql("WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 10001)"
+		     " INSERT INTO control (command) SELECT iif(i % 2, 'pause', 'resume') FROM c");
+	put_addresses(1, 100);
+	pass(30 * FW_SECOND_MS);
+	ck_assert(m->s.control_more);
+	ck_assert_uint_eq(feeds[feed_n - 1].sent_n, 0);
+	ck_assert_int_gt(leases(), 1000); /* 50 s of messages, and a lease of 15 s */
+	pass(30 * FW_SECOND_MS);
+	ck_assert(!m->s.control_more && m->shared.paused);
+	ck_assert_uint_eq(feeds[feed_n - 1].sent_n, 0);
+	message_ms = 0;
+	(void)by_sql("INSERT INTO control (command) VALUES ('resume')");
+	pass(FW_SECOND_MS);
+	ck_assert_uint_eq(feeds[feed_n - 1].sent_n, 1);
+	world_end();
+}
+END_TEST
+
+/* Not during an outage; with a full disk control only; a draining worker leaves all to others. */
+START_TEST(inbox_is_left_alone)
+{
+	struct sim *m;
+
+	world_begin();
+	subscribe(1, 1, 100, FW_HOUR_MS);
+	m = begin(0, false);
+	pass(FW_SECOND_MS);
+	m->cut_ms = __wrap_fw_mono_ms() + FW_MINUTE_MS;
+	put_addresses(1, 100);
+	pass(FW_SECOND_MS);
+	done.len = 0;
+	pass(50 * FW_SECOND_MS);
+	ck_assert(!fw_str_find(fw_buf_str(&done), FW_STR("i")) && !fw_str_find(fw_buf_str(&done), FW_STR("f")));
+	pass(FW_MINUTE_MS);
+	ck_assert_uint_eq(feeds[1].sent_n, 1);
+
+	set("disk_free_min_bytes", "1000000g");
+	pass(2 * FW_SECOND_MS);
+	ck_assert_int_ne(m->s.full_since_ms, 0);
+	put_addresses(1, 100);
+	(void)by_sql("INSERT INTO control (command) VALUES ('pause')");
+	pass(FW_MINUTE_MS);
+	ck_assert(m->shared.paused);
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds_to_fetch"), 1);
+	set("disk_free_min_bytes", "0");
+	pass(5 * FW_SECOND_MS);
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds_to_fetch"), 0);
+	ck_assert_uint_eq(feeds[2].sent_n, 0);
+
+	worker_drain(&m->w);
+	put_addresses(1, 100);
+	pass(FW_MINUTE_MS);
+	ck_assert(m->ended);
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds_to_fetch"), 1);
+	world_end();
+}
+END_TEST
+
+/* A run --once fetches what waits at its start, with all its workers, and nothing that comes later. */
+START_TEST(inbox_of_a_run_once)
+{
+	world_begin();
+	subscribe(5, 1, 3 * FW_SECOND_MS, FW_HOUR_MS);
+	put_addresses(1500, 10);
+	for (int i = 0; i < 3; i++)
+		(void)begin_of(i, 3, true);
+	ck_assert_int_eq(sims[0].shared.total, 1505);
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds_to_fetch"), 0);
+	pass(FW_SECOND_MS);
+	put_addresses(1, 10);
+	for (int i = 0; i < 600 && !(sims[0].ended && sims[1].ended && sims[2].ended); i++)
+		pass(100);
+	ck_assert(sims[0].ended && sims[1].ended && sims[2].ended);
+	ck_assert_uint_eq(sent_n, 1505);
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds_to_fetch"), 1);
+	world_end();
+}
+END_TEST
+
+static void control_to(const char *command, const struct sim *m)
+{
+	char sql[300];
+
+	(void)fw_snprintf(
+		sql, sizeof(sql), "INSERT INTO control (command, worker) VALUES ('%s', '%s')", command, m->shared.name);
+	(void)by_sql(sql);
+}
+
+/* A message to one worker: the others do not obey it, nor does one that starts later. */
+START_TEST(control_of_one_worker)
+{
+	world_begin();
+	subscribe(100, 1, 100, 10 * FW_SECOND_MS);
+	for (int i = 0; i < 3; i++)
+		begin(i, false);
+	pass(FW_MINUTE_MS);
+	control_to("pause", &sims[1]);
+	pass(FW_SECOND_MS);
+	ck_assert(!sims[0].shared.paused && sims[1].shared.paused && !sims[2].shared.paused);
+	begin(3, false);
+	ck_assert(!sims[3].shared.paused);
+	control_to("stop", &sims[0]);
+	pass(5 * FW_SECOND_MS);
+	ck_assert(sims[0].ended && !sims[1].ended && !sims[2].ended && !sims[3].ended);
+	ck_assert_int_eq(sims[0].code, WORKER_DONE);
+	ck_assert(atomic_load(&sims[0].w.ch.retires) && !atomic_load(&sims[0].w.ch.stop_requested));
+	control_to("resume", &sims[1]);
+	pass(FW_SECOND_MS);
+	ck_assert(!sims[1].shared.paused);
+	pass(FW_MINUTE_MS);
+	none_is_late(20 * FW_SECOND_MS);
+	world_end();
+}
+END_TEST
+
+/*
+ * A worker dies before it has obeyed a message to it: its successor does. It does not obey what is
+ * sent to the dead one later, and stays paused.
+ */
+START_TEST(control_of_a_dead_worker)
+{
+	struct worker_shared was;
+	char name[FW_WORKER_NAME_MAX];
+
+	world_begin();
+	subscribe(1, 1, 100, FW_HOUR_MS);
+	begin(0, false);
+	pass(FW_SECOND_MS);
+	control_to("pause", &sims[0]);
+	memcpy(name, sims[0].shared.name, sizeof(name));
+	was = sims[0].shared;
+	memcpy(was.predecessor_name, name, sizeof(name));
+	killed(&sims[0]);
+	now_us += 1000000;
+	ck_assert(!was.paused);
+	begin_shared = &was;
+	begin(0, false);
+	pass(FW_SECOND_MS);
+	ck_assert(sims[0].shared.paused);
+	memcpy(sims[1].shared.name, name, sizeof(name));
+	control_to("resume", &sims[1]);
+	pass(FW_SECOND_MS);
+	ck_assert(sims[0].shared.paused);
+	control_to("resume", &sims[0]);
+	pass(FW_SECOND_MS);
+	ck_assert(!sims[0].shared.paused);
+	world_end();
+}
+END_TEST
+
+/* A stop that waited for the first worker is over; a pause that waited holds. */
+START_TEST(control_that_waited)
+{
+	struct sim *m;
+
+	world_begin();
+	subscribe(1, 1, 100, FW_HOUR_MS);
+	(void)by_sql("INSERT INTO control (command) VALUES ('stop')");
+	(void)by_sql("INSERT INTO control (command) VALUES ('reload')");
+	m = begin(0, false);
+	pass(5 * FW_SECOND_MS);
+	ck_assert(!m->ended && !atomic_load(&m->shared.reload));
+	ck_assert_uint_eq(sent_n, 1);
+	worker_drain(&m->w);
+	pass(5 * FW_SECOND_MS);
+	(void)by_sql("INSERT INTO control (command) VALUES ('pause')");
+	store_thread_finish(&m->s);
+	worker_finish(&m->w);
+	m = begin(0, false);
+	ck_assert(m->shared.paused);
+	world_end();
+}
+END_TEST
+
+/* The newest refusal. */
+static bool reason_is(const char *reason)
+{
+	sqlite3 *db;
+	sqlite3_stmt *q;
+	char name[300];
+	bool is;
+
+	(void)fw_snprintf(name, sizeof(name), "%s/feeds.db", path);
+	ck_assert_int_eq(sqlite3_open(name, &db), SQLITE_OK);
+	ck_assert_int_eq(
+		sqlite3_prepare_v2(db, "SELECT reason FROM feeds_to_fetch_refused ORDER BY id DESC", -1, &q, NULL),
+		SQLITE_OK);
+	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
+	is = strcmp((const char *)sqlite3_column_text(q, 0), reason) == 0;
+	sqlite3_finalize(q);
+	sqlite3_close(db);
+	return is;
+}
+
+/* The rules of `feedwheel add`; each refusal names the column, what is wrong and the remedy. */
+START_TEST(inbox_rows)
+{
+	static const struct {
+		const char *row, *reason; /* NULL: it is subscribed */
+	} ROW[] = {
+		{"url) VALUES ('feed:h0.example/0#x')", NULL},
+		{"url, folder, title, interval_ms) VALUES ('http://me:pw@h1.example/1', '/a/b/', ' T ', 7200000)",
+			NULL},
+		{"url) VALUES ('ftp://h.example/')", "url: 'ftp' is not http or https: only these are fetched"},
+		{"url) VALUES ('no address')", "url: 'no address' is not a URL: write https://..."},
+		{"url) VALUES ('http://')", "url: the URL has no host"},
+		{"url) VALUES ('  ')", "url: missing: put an address, such as https://example.org/feed.xml"},
+		{"url, folder) VALUES ('http://h.example/', printf('%0201d', 1))",
+			"folder: longer than 200 bytes, or with control characters, or not UTF-8: put a shorter text"},
+		{"url, title) VALUES ('http://h.example/', char(10))", NULL},
+		{"url, title) VALUES ('http://i.example/', 'a' || char(10) || 'b')",
+			"title: longer than 200 bytes, or with control characters, or not UTF-8: put a shorter text"},
+	};
+	struct fw_buf sql = FW_BUF_INIT(0);
+	int64_t refused = 0;
+
+	world_begin();
+	subscribe(1, 1, 100, FW_HOUR_MS);
+	begin(0, false);
+	sims[0].shared.paused = true;
+	for (size_t i = 0; i < FW_N(ROW); i++) {
+		sql.len = 0;
+		fw_buf_addf(&sql, "INSERT INTO feeds_to_fetch (%s", ROW[i].row);
+		(void)by_sql(sql.p);
+		pass(FW_SECOND_MS);
+		refused += ROW[i].reason != NULL;
+		ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds_to_fetch_refused"), refused);
+		if (!ROW[i].reason)
+			continue;
+		ck_assert_msg(reason_is(ROW[i].reason), "row %zu: not %s", i, ROW[i].reason);
+	}
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds_to_fetch"), 0);
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds WHERE url = 'https://h0.example/0'"), 1);
+	ck_assert_int_eq(by_sql("SELECT count(*) FROM feeds WHERE url = 'http://h1.example/1' AND folder = 'a/b' AND"
+				" user_title = 'T' AND interval_ms = 7200000 AND username = 'me' AND password = 'pw'"),
+		1);
+	fw_buf_finish(&sql);
+	world_end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("unit engine worker");
@@ -1066,6 +1466,16 @@ int main(void)
 	tcase_add_test(t, control_pauses_a_running_worker);
 	tcase_add_test(t, control_reload_is_no_resume);
 	tcase_add_test(t, worker_asks_rarely_when_idle);
+	tcase_add_test(t, inbox_starts_within_a_second);
+	tcase_add_test(t, inbox_order_in_a_step);
+	tcase_add_test(t, inbox_batches_are_short);
+	tcase_add_test(t, inbox_many_messages);
+	tcase_add_test(t, inbox_is_left_alone);
+	tcase_add_test(t, inbox_of_a_run_once);
+	tcase_add_test(t, inbox_rows);
+	tcase_add_test(t, control_of_one_worker);
+	tcase_add_test(t, control_of_a_dead_worker);
+	tcase_add_test(t, control_that_waited);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
