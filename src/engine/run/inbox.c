@@ -113,6 +113,7 @@ static int inbox_take(struct store_thread *s, size_t limit, size_t *n, struct fw
 	if (in.feed_n) {
 		fw_debug("%zu addresses taken from feeds_to_fetch, %zu of them new", in.feed_n, in.new_n);
 		s->changed = true; /* some may be ours */
+		s->step_at_ms = 0;
 		s->next_due_at_ms = 0;
 	}
 	if (in.refused_n) /* the reasons hold addresses, and these passwords */

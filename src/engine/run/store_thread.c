@@ -428,13 +428,15 @@ int64_t store_thread_wait_ms(const struct store_thread *s, int64_t mono_ms)
 static void store_thread_sleep(struct store_thread *s)
 {
 	int64_t ms = store_thread_wait_ms(s, fw_mono_ms());
+	bool news = false;
 	struct fw_err err;
 
 	atomic_store(&s->ch->collecting, s->n > 0);
-	if (!s->st || store_link_wait_ms(&s->link) || fw_store_wait(s->st, s->ch->wake_fd[0], ms, &s->changed, &err))
+	if (!s->st || store_link_wait_ms(&s->link) || fw_store_wait(s->st, s->ch->wake_fd[0], ms, &news, &err))
 		channel_sleep(s->ch, ms);
-	if (s->changed)
+	if (news)
 		s->control_at_ms = s->inbox_at_ms = 0;
+	s->changed = s->changed || news;
 	channel_wake_clear(s->ch);
 }
 

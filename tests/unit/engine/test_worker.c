@@ -1168,7 +1168,7 @@ START_TEST(inbox_order_in_a_step)
 }
 END_TEST
 
-/* Many addresses, on a slow store: batches stay short, commits and heartbeats go on between them. */
+/* Many addresses, on a slow store: batches stay short, commits and heartbeats go on. */
 START_TEST(inbox_batches_are_short)
 {
 	struct sim *m;
@@ -1267,7 +1267,7 @@ START_TEST(inbox_is_left_alone)
 }
 END_TEST
 
-/* A run --once fetches what waits at its start, with all its workers, and nothing that comes later. */
+/* A run --once fetches what waits at its start, with all its workers, and nothing later. */
 START_TEST(inbox_of_a_run_once)
 {
 	world_begin();
