@@ -89,7 +89,7 @@ static int inbox_feed_read(void *ctx, const struct store_inbox_feed *row, struct
 /* ---- batches --------------------------------------------------------------------------------- */
 
 /* Take once. limit 0: rows of control only. *n: how many rows were taken. */
-static int inbox_take(struct store_thread *s, size_t limit, size_t *n, struct fw_err *err)
+static int inbox_take_some(struct store_thread *s, size_t limit, size_t *n, struct fw_err *err)
 {
 	struct fw_arena a;
 	struct store_inbox in = {.limit = limit, .feed = inbox_feed_read, .ctx = &a};
@@ -153,7 +153,7 @@ void inbox_take_control(struct store_thread *s, int64_t mono_ms)
 	if (!inbox_may_take(s) || (!inbox_is_due(s) && mono_ms < s->inbox_at_ms))
 		return;
 	s->inbox_at_ms = mono_ms + POLL_MS;
-	rc = inbox_errors_of_store(s, inbox_take(s, 0, &n, &err), &err);
+	rc = inbox_errors_of_store(s, inbox_take_some(s, 0, &n, &err), &err);
 	if (rc)
 		store_outage(s, rc, &err);
 }
@@ -176,7 +176,7 @@ void inbox_take_feeds(struct store_thread *s, int64_t mono_ms)
 
 	if (!inbox_is_due(s) || commits_due(s, mono_ms))
 		return;
-	rc = inbox_errors_of_store(s, inbox_take(s, s->inbox_batch, &n, &err), &err);
+	rc = inbox_errors_of_store(s, inbox_take_some(s, s->inbox_batch, &n, &err), &err);
 	if (rc)
 		store_outage(s, rc, &err);
 	else
@@ -190,7 +190,7 @@ int inbox_take_all(struct store_thread *s, bool feeds, struct fw_err *err)
 
 	s->inbox_batch = BATCH_FIRST;
 	do
-		rc = inbox_errors_of_store(s, inbox_take(s, feeds ? BATCH_MAX : 0, &n, err), err);
+		rc = inbox_errors_of_store(s, inbox_take_some(s, feeds ? BATCH_MAX : 0, &n, err), err);
 	while (!rc && s->inbox_more && n);
 	return rc;
 }
