@@ -209,6 +209,7 @@ static void options_json(struct fw_json *j, const struct cli_option *o)
 		fw_json_object(j, NULL);
 		fw_json_cstr(j, "name", o->name);
 		fw_json_cstr(j, "arg", o->arg);
+		fw_json_cstr(j, "choices", o->values);
 		fw_json_cstr(j, "text", o->text);
 		fw_json_end(j);
 	}
