@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * feedwheel-store(7) is true on each SQL engine: it describes every table, view and column, and no
- * others, and each of its queries returns the right rows. The queries run in the engine's own
- * client library, as users run them.
+ * others, as does tests/interface/list.txt, and each of its queries returns the right rows. The
+ * queries run in the engine's own client library, as users run them.
  *
  * The line `.\" query NAME` before a query names it; `.\" query NAME ENGINE...` is for those
  * engines only.
@@ -15,27 +15,34 @@
 #include "client.h"
 #include "drv.h"
 
-static struct fw_buf page;
+static struct fw_buf page, list;
 
-static void page_read(void)
+static void file_read(struct fw_buf *out, const char *path)
 {
 	const char *root = getenv("FW_SOURCE_ROOT");
 	char name[400], part[4096];
 	size_t n;
 	FILE *f;
 
-	ck_assert(fw_snprintf(name, sizeof(name), "%s/man/feedwheel-store.7", root ? root : "."));
+	ck_assert(fw_snprintf(name, sizeof(name), "%s/%s", root ? root : ".", path));
 	f = fopen(name, "r");
 	ck_assert_msg(f != NULL, "%s is missing: set FW_SOURCE_ROOT", name);
-	page = FW_BUF_INIT(0);
+	*out = FW_BUF_INIT(0);
 	while ((n = fread(part, 1, sizeof(part), f)) > 0)
-		fw_buf_add(&page, part, n);
+		fw_buf_add(out, part, n);
 	fclose(f);
+}
+
+static void page_read(void)
+{
+	file_read(&page, "man/feedwheel-store.7");
+	file_read(&list, "tests/interface/list.txt");
 }
 
 static void page_free(void)
 {
 	fw_buf_finish(&page);
+	fw_buf_finish(&list);
 }
 
 #define COLUMNS "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = "
@@ -458,6 +465,45 @@ static void only_columns(struct fw_str all, struct fw_str table, struct fw_str s
 	}
 }
 
+/* A line of the list tells of this column, of all engines or of this one. */
+static bool is_listed(const char *engine, struct fw_str table, struct fw_str column)
+{
+	char line[200];
+
+	ck_assert(fw_snprintf(line, sizeof(line), "\ncolumn %.*s.%.*s\n", FW_STR_ARG(table), FW_STR_ARG(column)));
+	if (fw_str_find(fw_buf_str(&list), fw_str(line)))
+		return true;
+	ck_assert(fw_snprintf(
+		line, sizeof(line), "\n%s-column %.*s.%.*s\n", engine, FW_STR_ARG(table), FW_STR_ARG(column)));
+	return fw_str_find(fw_buf_str(&list), fw_str(line)) != NULL;
+}
+
+/* Each column that the list has, and does not mark as removed, is there. Returns how many. */
+static int listed_columns(const char *engine, struct fw_str all)
+{
+	struct fw_str rest = fw_buf_str(&list), line, table, column;
+	char own[40];
+	int n = 0;
+
+	ck_assert(fw_snprintf(own, sizeof(own), "%s-column ", engine));
+	while (rest.len) {
+		line = fw_str_split(rest, '\n', &rest);
+		if (fw_str_starts(line, fw_str(own)))
+			line = fw_str_sub(line, strlen(own), line.len);
+		else if (fw_str_starts(line, FW_STR("column ")))
+			line = fw_str_sub(line, strlen("column "), line.len);
+		else
+			continue;
+		table = fw_str_split(line, '.', &column);
+		if (fw_str_find(column, FW_STR(" ")) || fw_str_eq(table, FW_STR("entries_fts")))
+			continue; /* SQLite's own table is not in `all` */
+		ck_assert_msg(has_column(all, table, column),
+			"%s: tests/interface/list.txt has %.*s, which is not there", engine, FW_STR_ARG(line));
+		n++;
+	}
+	return n;
+}
+
 START_TEST(every_column_is_named)
 {
 	const struct engine *e = engine_of(_i);
@@ -478,9 +524,13 @@ START_TEST(every_column_is_named)
 		ck_assert_msg(section.p, "%s: feedwheel-store(7) does not tell of %.*s", e->name, FW_STR_ARG(table));
 		ck_assert_msg(has_word(section, column), "%s: feedwheel-store(7) does not name %.*s.%.*s", e->name,
 			FW_STR_ARG(table), FW_STR_ARG(column));
+		ck_assert_msg(is_listed(e->name, table, column),
+			"%s: tests/interface/list.txt does not have %.*s.%.*s: run 'make interface'", e->name,
+			FW_STR_ARG(table), FW_STR_ARG(column));
 		only_columns(fw_buf_str(&out), table, section);
 	}
 	ck_assert_int_gt(n, 100);
+	ck_assert_int_gt(listed_columns(e->name, fw_buf_str(&out)), 100);
 	fw_buf_finish(&out);
 }
 END_TEST
