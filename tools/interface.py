@@ -278,18 +278,29 @@ def of_urls():
             yield "url-option order %s %s" % (scheme, option)
 
 
+def key_word(name):
+    """schedule of schedule:SHARD, new of PREFIX:new."""
+    return name.rpartition("PREFIX:")[2].split(":")[0]
+
+
 def of_redis():
-    """The keys that feedwheel-store(7) describes, each of which is in the driver."""
-    source = "".join(read(os.path.relpath(os.path.join(folder, name), ROOT))
-                     for folder, _, names in os.walk(os.path.join(ROOT, "src/store/redis")) for name in sorted(names))
+    """The keys that feedwheel-store(7) describes: all that the scripts use, and none that no source has."""
+    folder = os.path.join(ROOT, "src/store/redis")
+    scripts = "".join(read(os.path.join(folder, "script", n)) for n in os.listdir(os.path.join(folder, "script")))
+    source = scripts + "".join(read(os.path.join(folder, n)) for n in os.listdir(folder) if n.endswith((".c", ".h")))
+    told = {}
     for names in found(r"^\.It Va (.*)", section(section(read("man/feedwheel-store.7"), "REDIS"), "Keys", "Ss"),
                        "feedwheel-store(7), Keys"):
-        for name in names.split(" , "):
-            word = name.split(":")[0] # the driver has "%smatches" for dead_matches, "%s_ids" for dead_letters_ids
-            if not any(re.search(r"\b%s\b" % w, source)
-                       for w in (word, word.removeprefix("dead_"), word.removesuffix("_ids"))):
-                raise Unreadable("feedwheel-store(7) has a key %s, which no file of src/store/redis names" % name)
-            yield "redis-key " + name
+        told.update((key_word(name), name) for name in names.split(" , "))
+    marked = {key_word(mark.split(" ")[1]) for mark in of_marks() if mark.startswith("redis-")}
+    for word in found(r"\b(?:P|door) \.\. '(\w+)", scripts, "src/store/redis/script"):
+        if word not in told and word not in marked:
+            raise Unreadable("src/store/redis/script has a key %s, which feedwheel-store(7) does not name: in Keys, or"
+                             " by a line .\\\" interface redis-key NAME" % word)
+    for word, name in told.items():
+        if not re.search(r"\b%s\b" % word, source):
+            raise Unreadable("feedwheel-store(7) has a key %s, which no file of src/store/redis names" % name)
+        yield "redis-key " + name
 
 
 def of_words():

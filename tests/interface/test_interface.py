@@ -136,6 +136,15 @@ def changed_file(path, old, new, part):
     return change
 
 
+def renamed_key(copy):
+    before = list(interface.of_redis())
+    for folder, _, names in os.walk(os.path.join(copy.root, "src/store/redis")):
+        for path in (os.path.relpath(os.path.join(folder, n), copy.root) for n in names):
+            copy.write(path, re.sub(r"\brevoked\b", "void_ids", copy.text(path)))
+    copy.change("man/feedwheel-store.7", ".It Va revoked\n", ".It Va void_ids\n")
+    return without(before, interface.of_redis())
+
+
 # What goes; how; what is named; what is new under another name. Without the third: tables that disagree.
 TRIALS = (
     ("a setting with a new name", removed_setting, "gone: setting host_gap_ms", "new: setting host_pause_ms"),
@@ -159,9 +168,7 @@ TRIALS = (
     ("a metric", changed_file("docs/metrics.md", "`feedwheel_entries`", "`feedwheel_entries_stored`",
                               interface.of_metrics),
      "gone: metric feedwheel_entries gauge", "new: metric feedwheel_entries_stored gauge"),
-    ("a key of Redis", changed_file("man/feedwheel-store.7", ".It Va revoked\n", ".It Va void_ids\n",
-                                    interface.of_redis),
-     "gone: redis-key revoked", "new: redis-key void_ids"),
+    ("a key of Redis", renamed_key, "gone: redis-key revoked", "new: redis-key void_ids"),
     ("an option of a store's URL", changed_file("src/store/redis/open.c", '"db", "prefix",', '"db", "key_prefix",',
                                                 interface.of_urls),
      "gone: url-option redis prefix", "new: url-option redis key_prefix"),
@@ -171,8 +178,10 @@ TRIALS = (
      "only in src/engine/run/master.c: SIGQUIT"),
     ("an exit code", changed_file("src/cli/cli.h", "CLI_CONFIG = 4,", "CLI_CONFIG = 5,", lambda: ()), None,
      "exit codes: only in src/cli/cli.h: 5; only in feedwheel(1): 4"),
-    ("a key that no source has", changed_file("man/feedwheel-store.7", ".It Va revoked\n", ".It Va withdrawn\n",
-                                              lambda: ()), None, "withdrawn"),
+    ("a key that no source has", changed_file("man/feedwheel-store.7", ".It Va revoked\n",
+                                              ".It Va revoked , withdrawn\n", lambda: ()), None, "withdrawn"),
+    ("a key that no manual has", changed_file("src/store/redis/script/write.lua", "P .. 'adopting'", "P .. 'moving'",
+                                              lambda: ()), None, "moving"),
     ("a mark without its words", changed_file("man/feedwheel-store.7", ".Li feedwheel_SCHEMA ,", ".Li feedwheel ,",
                                               lambda: ()), None, "feedwheel_SCHEMA"),
 )
