@@ -319,13 +319,13 @@ def of_words():
 
 
 def of_marks():
-    """What stands in no table: the manual says it, behind a comment that names it."""
+    """What stands in no table: the manual says it, behind a comment that names it (of "a.b" it says b)."""
     for page in sorted(os.listdir(os.path.join(ROOT, "man"))):
         if not re.fullmatch(r".*\.\d", page):
             continue
         text = read(os.path.join("man", page))
         for m in re.finditer(r'^\.\\" interface ([a-z-]+ (\S+))\n((?:(?!\.(?:S[hs]|Pp|\\")).*\n)+)', text, re.M):
-            if m[2] not in m[3]:
+            if m[2].rpartition(".")[2] not in [word.strip(".,;()") for word in m[3].split()]:
                 raise Unreadable("man/%s: the words behind 'interface %s' do not name it" % (page, m[1]))
             yield m[1]
 

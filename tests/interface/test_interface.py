@@ -15,7 +15,8 @@ ROOT = os.environ["FW_SOURCE_ROOT"]
 BUILD = os.environ["FW_BUILD_ROOT"]
 PROGRAM = os.path.join(BUILD, "feedwheel")
 SOURCES = ("NEWS.md", "man", "docs/metrics.md", "src/http/openapi.json", "src/cli/cli.h", "src/engine/run/master.c",
-           "src/engine/orders/order.c", "src/engine/orders/order_exchange.c", "src/store", "src/query/query.c",
+           "src/engine/orders/order.c", "src/engine/orders/order_exchange.c", "src/store/redis", "src/store/driver.h",
+           "src/store/sqlite/open.c", "src/store/postgres/open.c", "src/store/mysql/open.c", "src/query/query.c",
            "tests/interface/list.txt")
 NEWS = ("# News\n\n## Unreleased\n\n### Fetching\n\n- Nothing: `%s`.\n%s\n"
         "## 0.1.0 (2026-11-26)\n\n### Removed\n\n- `%s`\n")
@@ -182,6 +183,9 @@ TRIALS = (
                                               ".It Va revoked , withdrawn\n", lambda: ()), None, "withdrawn"),
     ("a key that no manual has", changed_file("src/store/redis/script/write.lua", "P .. 'adopting'", "P .. 'moving'",
                                               lambda: ()), None, "moving"),
+    ("a mark for a word that its text only begins with", changed_file(
+        "man/feedwheel-store.7", ".Li feedwheel_SCHEMA ,", ".Li feedwheel_SCHEMA_new ,", lambda: ()), None,
+     "feedwheel_SCHEMA"),
     ("a mark without its words", changed_file("man/feedwheel-store.7", ".Li feedwheel_SCHEMA ,", ".Li feedwheel ,",
                                               lambda: ()), None, "feedwheel_SCHEMA"),
 )
