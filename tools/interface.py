@@ -9,7 +9,7 @@
 BUILD is the build folder, `build` by default. The tables are the program's own where it has them:
 its help in JSON, openapi.json, a store that it has made, the statements and routes that
 tests/interface/tables.c prints, tables in the sources. The manual's are read where it is the only
-one: Redis' keys, JSON members. What stands in no table has a line `.\\" interface KIND NAME` in the
+one: Redis' keys, JSON members. What stands in no table has a line `.\\" interface KIND NAME ...` in the
 manual, right before the words.
 
 No line ever leaves the list. `write` marks what is gone, `setting x (removed in Unreleased)`, and
@@ -319,15 +319,18 @@ def of_words():
 
 
 def of_marks():
-    """What stands in no table: the manual says it, behind a comment that names it (of "a.b" it says b)."""
-    for page in sorted(os.listdir(os.path.join(ROOT, "man"))):
-        if not re.fullmatch(r".*\.\d", page):
-            continue
+    """What stands in no table: the manual says it, behind a comment that names it (of "a.b" the text says b)."""
+    for page in sorted(p for p in os.listdir(os.path.join(ROOT, "man")) if re.fullmatch(r".*\.\d", p)):
         text = read(os.path.join("man", page))
-        for m in re.finditer(r'^\.\\" interface ([a-z-]+ (\S+))\n((?:(?!\.(?:S[hs]|Pp|\\")).*\n)+)', text, re.M):
-            if m[2].rpartition(".")[2] not in [word.strip(".,;()") for word in m[3].split()]:
-                raise Unreadable("man/%s: the words behind 'interface %s' do not name it" % (page, m[1]))
-            yield m[1]
+        for m in re.finditer(r'^\.\\" interface\b(.*)\n', text, re.M):
+            kind, *names = m[1].split()
+            behind = re.split(r"^\.(?:S[hs]\b|Pp$)", text[m.end():], maxsplit=1, flags=re.M)[0]
+            said = re.sub(r'^\.\\".*', "", behind, flags=re.M)
+            words = [word.strip(".,:;()[]{}'\"") for word in said.split()]
+            for name in names:
+                if name not in words and name.rpartition(".")[2] not in words:
+                    raise Unreadable("man/%s: the words behind 'interface%s' do not name %s" % (page, m[1], name))
+                yield "%s %s" % (kind, name)
 
 
 # ---- the list -----------------------------------------------------------------------------------
