@@ -40,14 +40,6 @@ class Doors:
                                           ["-s", url.path])]
             self.prefix = options.get("prefix", "feedwheel")
 
-    def fails(self, text):
-        """Run lines of SQL or of Redis commands that the engine refuses; its message."""
-        r = subprocess.run(self.client, input=text, capture_output=True, text=True, env=self.environment, check=False)
-        error = r.stderr if self.engine != "redis" else r.stdout
-        if (r.returncode == 0) == (self.engine != "redis"):
-            raise AssertionError("not refused: %s\n%s" % (text[:500], error[-500:]))
-        return error
-
     def run(self, text):
         """Run lines of SQL or of Redis commands; the lines of the output."""
         r = subprocess.run(self.client, input=text, capture_output=True, text=True, env=self.environment, check=False)
@@ -87,7 +79,8 @@ class Doors:
     def waiting(self):
         """The number of rows in feeds_to_fetch and control."""
         if self.engine == "redis":
-            return sum(int(n) for n in self.run("LLEN %s:feeds_to_fetch\nLLEN %s:control\n" % (self.prefix, self.prefix)))
+            return sum(int(n) for n in self.run(
+                "LLEN %s:feeds_to_fetch\nLLEN %s:control\n" % (self.prefix, self.prefix)))
         return int(self.run("SELECT (SELECT count(*) FROM feeds_to_fetch) + (SELECT count(*) FROM control);")[0])
 
     def refused(self):
@@ -97,7 +90,8 @@ class Doors:
                     self.run("LRANGE %s:feeds_to_fetch_refused 0 -1\n" % self.prefix) if r]
             return [(r.get("url") or r.get("row"), r["reason"]) for r in rows]
         separator = "\t" if self.engine == "mysql" else "|"
-        return [tuple(r.split(separator)) for r in self.run("SELECT url, reason FROM feeds_to_fetch_refused ORDER BY id;")]
+        rows = self.run("SELECT url, reason FROM feeds_to_fetch_refused ORDER BY id;")
+        return [tuple(r.split(separator)) for r in rows]
 
     def recipe(self, url, *language):
         """Run a recipe of feedwheel-store(7), with the address of the feed and of the store."""
