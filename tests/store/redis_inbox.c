@@ -927,7 +927,8 @@ static FILE *recipe(const char *line)
 	return f;
 }
 
-START_TEST(recipes_of_the_manual) /* each line of the page that begins with redis-cli, as printed */
+/* Each line of the page that begins with redis-cli, as printed; those of RECIPES: test_doors.py. */
+START_TEST(recipes_of_the_manual)
 {
 	const char *root = getenv("FW_SOURCE_ROOT");
 	char path[300], line[1000], said[1000];
@@ -944,6 +945,8 @@ START_TEST(recipes_of_the_manual) /* each line of the page that begins with redi
 	while (fgets(line, sizeof(line), page)) {
 		bool blocks = strstr(line, " BLOCK ") != NULL;
 
+		if (strcmp(line, ".Sh RECIPES\n") == 0)
+			break;
 		if (strncmp(line, "redis-cli ", 10) != 0)
 			continue;
 		line[strcspn(line, "\n")] = '\0';

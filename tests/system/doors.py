@@ -13,7 +13,7 @@ from harness import ROOT, Feedwheel, Server, equal, holds, wait_for
 with open(os.path.join(ROOT, "man", "feedwheel-store.7"), encoding="utf-8") as page:
     RECIPES = { # engine and, if it is none of sh, language: script
         tuple(names.split()): text.replace("\\e", "\\") for names, text in re.findall(
-            r'^\.\\" recipe ([^\n]*)\n\.Bd -literal\n(.*?)^\.Ed$', page.read(), re.M | re.S)}
+            r'^\.\\" recipe ([^\n]*)\n\.Bd -unfilled\n(.*?)^\.Ed$', page.read(), re.M | re.S)}
 NAME = "feedwheel" # of the database, the schema: as in the manual's recipes
 
 
