@@ -99,4 +99,5 @@ def main():
             row("first paint", "", "", "", "", str(why))
 
 
-benchmark(main)
+if __name__ == "__main__":
+    benchmark(main)
