@@ -269,10 +269,10 @@ START_TEST(a_clock_that_was_set_back)
 	if (!drv_is_sql(_i))
 		return;
 	st = fresh_store(_i);
-	dead = drv_join(st, "dead", LEASE_MS);
+	dead = drv_join(st, "dead", LONG_MS); /* a short one might end before it is changed */
 	b = drv_join(st, "b", LONG_MS);
-	DONE(sql_exec_count(sql_of(st), "UPDATE workers SET until_ms = until_ms + 3600000 WHERE id = ?1",
-		SQL_V(SQL_INT(dead->id)), &changed, &drv_err));
+	DONE(sql_exec_count(sql_of(st), "UPDATE workers SET until_ms = until_ms + 3600000, lease_ms = ?2 WHERE id = ?1",
+		SQL_V(SQL_INT(dead->id), SQL_INT(LEASE_MS)), &changed, &drv_err));
 	ck_assert_int_eq(changed, 1);
 	drv_heartbeat(st, "b", b);
 	DONE(sql_query_int(sql_of(st), UNTIL, SQL_V(SQL_INT(dead->id)), 0, &until_ms, &drv_err));
