@@ -189,7 +189,8 @@ def none(base):
 
 # ---- docs/orders.md ---------------------------------------------------------------------------------------
 
-equal(len(RECIPES), 6, "recipes; all but RabbitMQ's have a case below, that one is in test_orders_amqp.py")
+equal(len(RECIPES), 7, "recipes; RabbitMQ's has its case in test_orders_amqp.py, that of Redis in "
+      "test_orders_send.py, the others below")
 
 
 def pushed(w, **item):

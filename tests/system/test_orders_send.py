@@ -16,7 +16,7 @@ import urllib.parse
 
 from http_server import HttpServer, free_port, http_server, metric
 from harness import BUILD, Feedwheel, Skip, case, each_engine, equal, holds, run, server, store_of, wait_for
-from receivers import SHORT, Receiver, add, delivery, entries, fails, filled, is_done, items, replay, sender
+from receivers import Receiver, SHORT, add, delivery, entries, fails, filled, is_done, items, recipe, replay, sender
 
 
 def seconds(text):
@@ -309,7 +309,8 @@ def bounded_stream(base, engine):
     with server(engine, base) as s:
         url = s.url()
         w = filled(Feedwheel(base, store=url), 150)
-        w.run("order", "add", "few", "wanted", "--to", "redis:few?maxlen=20")
+        _, commands = recipe("A stream of Redis", query=("breaking", "wanted"), name=("wire", "few"), n=("5000", "20"))
+        w.run(*commands[0])
         w.run("order", "add", "all", "wanted", "--to", "redis:all?maxlen=0")
         for name in "few", "all":
             w.run("order", "pause", name)
