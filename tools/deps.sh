@@ -13,7 +13,7 @@ build="build-essential gperf meson ninja-build pkg-config|pkgconf libcurl4-opens
 tests="mariadb-server postgresql pgbouncer redis-server|valkey-server rabbitmq-server clang clang-format
   libclang-rt-dev llvm curl sqlite3 mandoc shellcheck openssl
   lld procps iproute2 nginx wrk python3-feedparser python3-jsonschema chromium
-  newsboat liferea xvfb xdotool dbus libfaketime"
+  newsboat liferea xvfb xdotool dbus libfaketime ruby"
 case ${1:-} in
 build) tests= ;;
 bench) build="python3-feedparser wrk nginx sqlite3" tests= ;;
