@@ -482,7 +482,7 @@ struct store_driver {
 	store_record_put_fn *record_put;
 	store_record_list_fn *record_list;
 	store_record_remove_fn *record_remove;
-	store_inbox_fn *inbox;                 /* NULL: not yet */
+	store_inbox_fn *inbox;
 	const struct store_accounts *accounts; /* NULL: the engine has none (accounts.h) */
 };
 

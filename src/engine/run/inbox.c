@@ -98,8 +98,6 @@ static int inbox_take_some(struct store_thread *s, size_t limit, size_t *n, stru
 
 	s->inbox_more = false;
 	*n = 0;
-	if (!st->driver->inbox)
-		return 0;
 	fw_arena_init(&a, 0);
 	rc = st->driver->inbox(st, &in, err);
 	fw_arena_finish(&a);
