@@ -145,7 +145,8 @@ class Browser:
         self.wait("!!document.querySelector(%s)" % json.dumps(selector), seconds)
 
     def key(self, key):
-        """Press a key as a person does: "j", "A", "Enter"."""
+        """Press a key as a person does, when the page is loaded: "j", "A", "Enter"."""
+        self.wait("document.readyState === 'complete'")
         name, code, text = NAMED.get(key, ("Key" + key.upper() if key.isalpha() else key, ord(key.upper()[0]), key))
         shift = 8 if len(key) == 1 and key.isupper() or key == "?" else 0
         press = {"key": key, "code": name, "windowsVirtualKeyCode": code, "modifiers": shift}
