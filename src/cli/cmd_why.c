@@ -228,6 +228,7 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	struct cli_json w;
 	struct fw_err err = {0};
 	double intervals;
+	int64_t cooldown_ms;
 	char host[256];
 	int rc;
 
@@ -244,8 +245,9 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	fw_json_int(&w.j, "failures", f->fail_n);
 	if (fw_store_feed_host(f, host, sizeof(host)))
 		fw_json_cstr(&w.j, "host", host);
-	if (why_cooldown_ms(c, f))
-		fw_json_time(&w.j, "host_cooldown", why_cooldown_ms(c, f));
+	cooldown_ms = why_cooldown_ms(c, f);
+	if (cooldown_ms)
+		fw_json_time(&w.j, "host_cooldown", cooldown_ms);
 	why_trust_json(&w.j, c, f);
 	if (f->redirect_url.len)
 		fw_json_str(&w.j, fw_feed_redirect_is_named(f) ? "self_url" : "redirect_url", f->redirect_url);
