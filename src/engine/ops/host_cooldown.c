@@ -17,23 +17,11 @@ static int cooldown_on_host(void *ctx, const struct store_host *host)
 	return 0;
 }
 
-static int cooldown_on_due(void *ctx, const struct store_due *due)
-{
-	(void)ctx;
-	(void)due;
-	return 0;
-}
-
 int fw_feed_cooldown(struct fw_store *st, const struct fw_feed *feed, int64_t *until_ms, struct fw_err *err)
 {
 	struct cooldown_find f = {.host_id = store_feed_host_id(feed)};
 	int shard = store_host_shard(f.host_id);
-	struct store_due_query q = {.shard = shard,
-		.last_shard = shard,
-		.until_ms = -1, /* the hosts only: nothing is due so early */
-		.due = cooldown_on_due,
-		.host = cooldown_on_host,
-		.ctx = &f};
+	struct store_due_query q = {.shard = shard, .last_shard = shard, .host = cooldown_on_host, .ctx = &f};
 	int rc = STORE_CALL(st, due, &q, STORE_ERR(err));
 
 	*until_ms = rc || f.until_ms <= fw_store_now_ms(st) ? 0 : f.until_ms;
