@@ -116,6 +116,18 @@ bool fw_store_entry_dup(struct fw_arena *a, struct fw_entry_row *e)
 	return !a->failed;
 }
 
+struct fw_feed store_feed_of_new(const struct fw_feed_new *f)
+{
+	return (struct fw_feed){.url = f->url,
+		.user_title = f->user_title,
+		.folder = f->folder,
+		.home_page_url = f->home_page_url,
+		.username = f->username,
+		.password = f->password,
+		.interval_ms = f->interval_ms,
+		.due_at_ms = f->due_at_ms};
+}
+
 bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r)
 {
 	r->kind = fw_arena_str(a, r->kind);

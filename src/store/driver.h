@@ -560,6 +560,8 @@ int store_orders_step(int64_t *step, struct fw_err *err);
  */
 int store_commit(struct store *st, struct store_commit *c, struct fw_err *err);
 
+/* A subscription as a row to load; borrows its strings. */
+struct fw_feed store_feed_of_new(const struct fw_feed_new *f);
 /* Copy the strings of a record, a feed or an entry into the arena; false: out of memory. */
 bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r);
 bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *feed);

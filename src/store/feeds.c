@@ -35,14 +35,7 @@ static int feeds_subscribe(const struct fw_subscribing *to, struct fw_feed_new *
 
 	assert(n > 0); /* a driver never gets an empty batch */
 	for (size_t i = 0; !rc && i < n; i++)
-		f[i] = (struct fw_feed){.url = feed[i].url,
-			.user_title = feed[i].user_title,
-			.folder = feed[i].folder,
-			.home_page_url = feed[i].home_page_url,
-			.username = feed[i].username,
-			.password = feed[i].password,
-			.interval_ms = feed[i].interval_ms,
-			.due_at_ms = feed[i].due_at_ms};
+		f[i] = store_feed_of_new(&feed[i]);
 	rc = rc ? rc : to->put(to->to, &l, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		feed[i].id = made[i].id;

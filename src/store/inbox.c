@@ -76,6 +76,12 @@ int store_inbox_control_parse(
 	return out->command.p ? 0 : fw_no_memory(err);
 }
 
+struct fw_str store_inbox_inactive(struct fw_arena *a, enum fw_feed_status status)
+{
+	return fw_str(fw_arena_printf(
+		a, "the feed is %s (to poll it again, run 'feedwheel resume')", fw_feed_status_name(status)));
+}
+
 /* ---- control messages ------------------------------------------------------------------------ */
 
 int store_inbox_control_value(

@@ -42,6 +42,9 @@ int store_inbox_feed_parse(struct fw_str text, struct fw_arena *a, struct store_
 int store_inbox_control_parse(
 	struct fw_str text, struct fw_arena *a, struct store_inbox_control *out, struct fw_err *err);
 
+/* Why a stored feed that is not active is refused, as by fetch-now. Absent: no memory. */
+struct fw_str store_inbox_inactive(struct fw_arena *a, enum fw_feed_status status);
+
 /*
  * The value of the record of kind STORE_CONTROL_KIND that a row of control becomes. *pauses: also
  * put it as the record STORE_PAUSED_KIND, key "all", without an end. FW_EINVAL: the reason.

@@ -170,15 +170,9 @@ static int inbox_feed_ask(struct redis_inbox *w, struct redis_inbox_row *row, st
 
 	row->is_parsed = !rc;
 	rc = rc ? rc : RS_CALLBACK(w->r, w->in->feed(w->in->ctx, &row->as, &made, &why));
-	row->feed = (struct fw_feed){.url = made.url,
-		.user_title = made.user_title,
-		.folder = made.folder,
-		.home_page_url = made.home_page_url,
-		.username = made.username,
-		.password = made.password,
-		.interval_ms = made.interval_ms,
-		.created_ms = w->now_ms,
-		.due_at_ms = FW_DUE_FIRST};
+	made.due_at_ms = FW_DUE_FIRST;
+	row->feed = store_feed_of_new(&made);
+	row->feed.created_ms = w->now_ms;
 	return inbox_row_decide(w, row, rc, &why, err);
 }
 
@@ -193,12 +187,10 @@ static int inbox_ask(struct redis_inbox *w, struct fw_err *err)
 	return rc;
 }
 
-/* As `feedwheel fetch-now` refuses it too. */
 static int inbox_refuse_status(
 	struct redis_inbox *w, struct redis_inbox_row *row, enum fw_feed_status status, struct fw_err *err)
 {
-	row->refused = fw_str(fw_arena_printf(
-		&w->a, "the feed is %s (to poll it again, run 'feedwheel resume')", fw_feed_status_name(status)));
+	row->refused = store_inbox_inactive(&w->a, status);
 	return row->refused.p ? 0 : rs_no_memory(w->r, err);
 }
 

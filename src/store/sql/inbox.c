@@ -228,14 +228,8 @@ static int inbox_feeds_ask(struct inbox_feeds *all, struct fw_err *err)
 			continue;
 		}
 		f->nth = all->feed_n;
-		all->feed[all->feed_n++] = (struct fw_feed){.url = made.url,
-			.user_title = made.user_title,
-			.folder = made.folder,
-			.home_page_url = made.home_page_url,
-			.username = made.username,
-			.password = made.password,
-			.interval_ms = made.interval_ms,
-			.due_at_ms = FW_DUE_FIRST};
+		made.due_at_ms = FW_DUE_FIRST;
+		all->feed[all->feed_n++] = store_feed_of_new(&made);
 	}
 	return all->a.failed ? fw_no_memory(err) : 0;
 }
@@ -314,9 +308,7 @@ static int inbox_stored_make_due(struct inbox_feeds *all, struct fw_err *err)
 			break;
 		}
 		if (f->status != FW_FEED_ACTIVE) {
-			f->refused = fw_str(
-				fw_arena_printf(&all->a, "the feed is %s (to poll it again, run 'feedwheel resume')",
-					fw_feed_status_name((enum fw_feed_status)f->status)));
+			f->refused = store_inbox_inactive(&all->a, (enum fw_feed_status)f->status);
 			continue;
 		}
 		if (f->position != last) /* a statement changes a row once */
