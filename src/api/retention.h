@@ -9,7 +9,7 @@
  *	records   expired ones
  *
  * One process for a store is enough; several do no harm. Each call takes about 100 ms. *more: work
- * is left, so call again soon. Errors are the store's; the functions log them.
+ * is left, so call again soon. Errors are the store's; they are logged, too.
  */
 #ifndef FW_API_RETENTION_H
 #define FW_API_RETENTION_H
@@ -17,10 +17,11 @@
 #include "feedwheel/engine.h"
 
 /* Prune all four. Called by a worker once a minute, and by run --once at its end. */
-int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more);
+int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more, struct fw_err *err);
 /* Prune events and records only. Called by a server without workers. */
-int fw_retention_run_pushed(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more);
+int fw_retention_run_pushed(
+	struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more, struct fw_err *err);
 /* One step of the search index, some tens of ms. Prunes nothing. */
-int fw_search_index_step(struct fw_store *st, int64_t now_ms, bool *more);
+int fw_search_index_step(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err);
 
 #endif

@@ -117,10 +117,10 @@ static int retention_run(struct pool_job *j, struct fw_store *st, struct fw_err 
 {
 	struct maintenance *m = MAINTENANCE_OF(j, retention);
 	bool more = false;
-	int rc = st ? fw_retention_run_pushed(st, m->config, fw_config_now_ms(m->config), &more) : err->rc;
+	int rc = st ? fw_retention_run_pushed(st, m->config, fw_config_now_ms(m->config), &more, err) : err->rc;
 
 	atomic_store(&m->retention_at_ms, fw_mono_ms() + (more ? RETENTION_MORE_MS : RETENTION_MS));
-	return rc && st ? fw_err_set(err, rc, "retention failed") : rc;
+	return rc;
 }
 
 static void retention_done(struct pool_job *j)
@@ -133,12 +133,12 @@ static int index_run(struct pool_job *j, struct fw_store *st, struct fw_err *err
 {
 	struct maintenance *m = MAINTENANCE_OF(j, index);
 	bool more = false;
-	int rc = st ? fw_search_index_step(st, fw_config_now_ms(m->config), &more) : err->rc;
+	int rc = st ? fw_search_index_step(st, fw_config_now_ms(m->config), &more, err) : err->rc;
 
 	if (!rc && more)
 		return POOL_LATER;
 	atomic_store(&m->index_at_ms, fw_mono_ms() + INDEX_MS);
-	return rc && st ? fw_err_set(err, rc, "the search index was not updated") : rc;
+	return rc;
 }
 
 static void index_done(struct pool_job *j)

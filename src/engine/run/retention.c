@@ -63,7 +63,7 @@ static int64_t retention_before(int64_t keep_ms, int64_t now_ms)
 	return keep_ms ? FW_MAX(now_ms - keep_ms, (int64_t)1) : 0;
 }
 
-int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more)
+int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more, struct fw_err *err)
 {
 	struct fw_prune p = {.now_ms = now_ms,
 		.records = true,
@@ -71,43 +71,41 @@ int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now
 		.events_before_ms = retention_before(c->events_retention_ms, now_ms),
 		.changes_before_ms = retention_before(c->changes_retention_ms, now_ms)};
 	bool entries = false;
-	struct fw_err err;
-	int rc = c->entries_retention_ms ? retention_entries_due(st, c->entries_retention_ms, now_ms, &entries, &err) :
+	int rc = c->entries_retention_ms ? retention_entries_due(st, c->entries_retention_ms, now_ms, &entries, err) :
 					   0;
 
 	if (entries)
 		p.entries_before_ms = retention_before(c->entries_retention_ms, now_ms);
-	rc = rc ? rc : retention_steps(st, &p, &err);
+	rc = rc ? rc : retention_steps(st, &p, err);
 	*more = !rc && p.more;
 	if (!rc && entries && !p.more)
-		rc = retention_entries_done(st, c->entries_retention_ms, now_ms, &err);
-	retention_log(&p, rc, &err);
+		rc = retention_entries_done(st, c->entries_retention_ms, now_ms, err);
+	retention_log(&p, rc, err);
 	return rc;
 }
 
-int fw_retention_run_pushed(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more)
+int fw_retention_run_pushed(
+	struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more, struct fw_err *err)
 {
 	struct fw_prune p = {.now_ms = now_ms,
 		.records = true,
 		.events_before_ms = retention_before(c->events_retention_ms, now_ms),
 		.changes_before_ms = retention_before(c->changes_retention_ms, now_ms)};
-	struct fw_err err;
-	int rc = retention_steps(st, &p, &err);
+	int rc = retention_steps(st, &p, err);
 
 	*more = !rc && p.more;
-	retention_log(&p, rc, &err);
+	retention_log(&p, rc, err);
 	return rc;
 }
 
-int fw_search_index_step(struct fw_store *st, int64_t now_ms, bool *more)
+int fw_search_index_step(struct fw_store *st, int64_t now_ms, bool *more, struct fw_err *err)
 {
 	struct fw_prune p = {.now_ms = now_ms, .index = true};
-	struct fw_err err;
-	int rc = fw_store_prune(st, &p, &err);
+	int rc = fw_store_prune(st, &p, err);
 
 	*more = !rc && p.more;
 	/* another process writes; an unavailable store is reported elsewhere */
 	if (rc && rc != FW_EAGAIN && rc != FW_EIO)
-		fw_warn("search index not updated: %s; retrying later", err.text);
+		fw_warn("search index not updated: %s; retrying later", err->text);
 	return rc;
 }

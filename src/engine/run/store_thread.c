@@ -292,12 +292,14 @@ static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 static bool store_thread_index(struct store_thread *s, int64_t mono_ms)
 {
 	bool busy = atomic_load(&s->ch->o->meter->in_flight) > s->ch->slots / 4;
+	struct fw_err err;
+
 	if (!s->st || !s->index_more || store_link_is_down(&s->link) || atomic_load(&s->ch->stopping) ||
 		(s->ch->o->once && (!s->once_over || mono_ms - s->once_over_ms > ONCE_INDEX_MS)) ||
 		(busy && mono_ms - s->index_at_ms < INDEX_BUSY_MS))
 		return false;
 	/* logs its errors; retried later */
-	(void)fw_search_index_step(s->st, fw_config_now_ms(s->ch->config), &s->index_more);
+	(void)fw_search_index_step(s->st, fw_config_now_ms(s->ch->config), &s->index_more, &err);
 	s->index_at_ms = fw_mono_ms();
 	return s->index_more;
 }
@@ -309,12 +311,13 @@ static bool store_thread_index(struct store_thread *s, int64_t mono_ms)
 static void store_thread_prune(struct store_thread *s, int64_t mono_ms)
 {
 	bool more = false;
+	struct fw_err err;
 
 	if (!s->ch->o->first || !s->st || store_link_is_down(&s->link) || mono_ms < s->prune_at_ms ||
 		(s->ch->o->once && !s->once_over) || atomic_load(&s->ch->stopping))
 		return;
 	/* the next claim notices a broken store */
-	(void)fw_retention_run(s->st, s->ch->config, fw_config_now_ms(s->ch->config), &more);
+	(void)fw_retention_run(s->st, s->ch->config, fw_config_now_ms(s->ch->config), &more, &err);
 	s->prune_at_ms = fw_mono_ms() + (more ? PRUNE_MORE_MS : PRUNE_MS);
 }
 

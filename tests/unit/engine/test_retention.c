@@ -126,7 +126,7 @@ static void keep(int64_t now_ms)
 	bool more = true;
 
 	while (more)
-		ck_assert_int_eq(fw_retention_run(st, config, now_ms, &more), 0);
+		ck_assert_int_eq(fw_retention_run(st, config, now_ms, &more, &err), 0);
 }
 
 START_TEST(each_for_its_time)
@@ -156,7 +156,7 @@ START_TEST(a_server_leaves_visits_and_entries_alone)
 
 	load(1, 100);
 	while (more)
-		ck_assert_int_eq(fw_retention_run_pushed(st, config, NOW, &more), 0);
+		ck_assert_int_eq(fw_retention_run_pushed(st, config, NOW, &more, &err), 0);
 	left(1, 1, 0, 0);
 }
 END_TEST
@@ -185,7 +185,8 @@ START_TEST(failed_pruning_is_repeated)
 
 	load(1, 100);
 	prune_rc = FW_EAGAIN;
-	ck_assert_int_eq(fw_retention_run(st, config, NOW, &more), FW_EAGAIN);
+	ck_assert_int_eq(fw_retention_run(st, config, NOW, &more, &err), FW_EAGAIN);
+	ck_assert_str_eq(err.text, "tampered with");
 	ck_assert(!more);
 	prune_rc = 0;
 	keep(NOW);
