@@ -124,6 +124,21 @@ FW_MUST_CHECK int fw_account_subscribe(struct fw_store *st, int64_t account_id, 
  */
 FW_MUST_CHECK int fw_account_import(struct fw_store *st, int64_t account_id, struct fw_feed_new *feed, size_t n,
 	int64_t now_ms, size_t *added, struct fw_err *err);
+/* What fw_account_subscribe_all() did, or would do. */
+struct fw_account_all {
+	size_t added_n; /* subscriptions that the account lacked */
+	size_t had_n;   /* feeds that it had: their titles and folders stay */
+	size_t login_n; /* feeds with a login, which are left out: whoever knows it subscribes by the address */
+	bool more;      /* there are further ones: limit was reached */
+};
+/*
+ * Subscribe to the feeds that the operator collects, with the operator's titles and folders; feeds
+ * that accounts brought are left out. limit: at most so many new ones, 0: all. count: change
+ * nothing. Cost: a row of each feed that is read; the new ones in transactions of 1,000. After an
+ * error those before it stay, and a repetition goes on with the rest.
+ */
+FW_MUST_CHECK int fw_account_subscribe_all(struct fw_store *st, int64_t account_id, size_t limit, bool count,
+	int64_t now_ms, struct fw_account_all *out, struct fw_err *err);
 /* FW_ENOTFOUND: the account does not subscribe this feed. FW_EINVAL: as above. */
 FW_MUST_CHECK int fw_account_subscription_set(
 	struct fw_store *st, int64_t account_id, const struct fw_subscription *set, struct fw_err *err);

@@ -435,6 +435,39 @@ START_TEST(logins_are_not_shared)
 }
 END_TEST
 
+/* What the operator collects, with its titles and folders; nobody's secret. */
+START_TEST(all_feeds_of_the_operator)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), bob = account_add(st, "bob"), own;
+	struct fw_feed_new f[] = {
+		{.url = FW_STR("https://a.example/"), .user_title = FW_STR("A"), .folder = FW_STR("News/Tech")},
+		{.url = FW_STR("https://b.example/"), .username = FW_STR("me"), .password = FW_STR("secret")},
+		{.url = FW_STR("https://c.example/"), .folder = FW_STR("Other")},
+		{.url = FW_STR("https://d.example/")},
+	};
+	struct fw_account_all all;
+
+	own = account_subscribe(st, bob, "https://token.example/1234", "");
+	OK(fw_store_subscribe(st, f, FW_N(f), &err));
+	ck_assert_int_eq(account_subscribe(st, alice, "https://c.example/", "Mine"), f[2].id);
+	OK(fw_account_subscribe_all(st, alice, 0, true, NOW, &all, &err));
+	ck_assert(all.added_n == 2 && all.had_n == 1 && all.login_n == 1 && !all.more);
+	ck_assert_int_eq(sub_of(st, alice, 0).n, 1);
+	OK(fw_account_subscribe_all(st, alice, 1, false, NOW, &all, &err));
+	ck_assert(all.added_n == 1 && all.more && sub_of(st, alice, 0).n == 2);
+	OK(fw_account_subscribe_all(st, alice, 1, false, NOW, &all, &err));
+	ck_assert(all.added_n == 1 && !all.more && sub_of(st, alice, 0).n == 3);
+	OK(fw_account_subscribe_all(st, alice, 0, false, NOW, &all, &err));
+	ck_assert(all.added_n == 0 && all.had_n == 3 && all.login_n == 1);
+	ck_assert_str_eq(sub_of(st, alice, f[0].id).title, "A");
+	ck_assert_str_eq(sub_of(st, alice, f[0].id).folder, "News/Tech");
+	ck_assert_str_eq(sub_of(st, alice, f[2].id).folder, "Mine");
+	ck_assert_int_eq(sub_of(st, alice, own).n, 0);
+	fw_store_close(st);
+}
+END_TEST
+
 static int sum_label(void *ctx, const struct fw_label *l)
 {
 	*(int64_t *)ctx = *(int64_t *)ctx * 10 + l->entry_n;
@@ -1826,11 +1859,11 @@ int main(void)
 {
 	const TTest *const every[] = {nothing_without_an_sql_store};
 	const TTest *const sql[] = {accounts_come_and_go, tokens_find_their_account, fever_clients_send_a_hash,
-		subscriptions_have_titles_and_folders, logins_are_not_shared, invalid_names_are_refused,
-		labels_have_names, folders_stay_short_and_labels_few, streams_are_limited_and_searched,
-		entries_are_got_by_number, edits_below_the_mark, marks_are_of_one_folder_or_more,
-		a_reader_keeps_what_its_feed_takes_back, all_is_read_again, icons_are_kept_by_address,
-		icons_are_pruned_by_age, a_random_walk};
+		subscriptions_have_titles_and_folders, logins_are_not_shared, all_feeds_of_the_operator,
+		invalid_names_are_refused, labels_have_names, folders_stay_short_and_labels_few,
+		streams_are_limited_and_searched, entries_are_got_by_number, edits_below_the_mark,
+		marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back, all_is_read_again,
+		icons_are_kept_by_address, icons_are_pruned_by_age, a_random_walk};
 	Suite *s = suite_create("accounts");
 	TCase *t = tcase_create("every driver");
 

@@ -19,8 +19,6 @@
 #include "engine/accounts/accounts.h"
 #include "base/banned.h"
 
-#define KIND FW_STR("account_feed")
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
 int account_name_check(struct fw_str name, struct fw_err *err)
@@ -193,7 +191,7 @@ static int account_feed_is(struct fw_store *st, int64_t feed_id, bool *is, struc
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = fw_store_record_get(st, KIND, account_feed_key(&k, feed_id), &a, &r, err);
+	rc = fw_store_record_get(st, ACCOUNT_FEED_KIND, account_feed_key(&k, feed_id), &a, &r, err);
 	fw_arena_finish(&a);
 	*is = !rc;
 	return rc == FW_ENOTFOUND ? 0 : rc;
@@ -247,7 +245,7 @@ static int account_feeds_note(
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < n; i++) {
-		const struct fw_record r = {.kind = KIND,
+		const struct fw_record r = {.kind = ACCOUNT_FEED_KIND,
 			.key = account_feed_key(&k, f[i].id),
 			.value = FW_STR(""),
 			.at_ms = now_ms,
