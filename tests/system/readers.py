@@ -15,7 +15,7 @@ import subprocess
 import termios
 import threading
 
-from harness import ROOT, Skip, equal
+from harness import ROOT, Skip, equal, wait_for
 from http_server import kill_group
 
 SUITE = os.path.join(ROOT, "tests", "greader", "run")
@@ -117,6 +117,12 @@ def newsboat_unread(argv, environment):
     r = subprocess.run([*argv, "-x", "reload", "print-unread"], env=environment, capture_output=True, text=True,
                        timeout=120, check=False)
     return r.stdout.strip()
+
+
+def newsboat_marks_feed(t, feed, is_read):
+    """Mark the feed at the cursor as read; since version 2.24 newsboat asks first."""
+    t.press("A")
+    wait_for("all of %s read" % feed, lambda: is_read() or (t.shows("Do you really want to mark") and t.press("y")))
 
 
 # ---- programs with windows -------------------------------------------------------------------------------

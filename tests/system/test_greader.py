@@ -19,7 +19,7 @@ from http_server import http_server
 from growing import CONF
 from harness import ROOT, Skip, case, each_engine, equal, holds, let_pass, run, server, store_of, wait_for
 from readers import (ALL, OPEN, PASSWORD, READ, STARRED, SUITE, SUITE_MODULE, Terminal, client, display,
-                     needs_programs, newsboat_files, newsboat_unread, raw, user_add, with_feeds)
+                     needs_programs, newsboat_files, newsboat_marks_feed, newsboat_unread, raw, user_add, with_feeds)
 
 LOGINS = 16 # of one program
 MANY = 10000
@@ -85,8 +85,7 @@ def newsboat(base):
                 wait_for("unread again", lambda: one not in c.ids(feed, "&it=" + READ))
                 t.press("q")
                 wait_for("the list of feeds", lambda: t.shows("Suite"))
-                t.press("A")
-                wait_for("all of a feed read", lambda: not c.ids(feed, "&xt=" + READ))
+                newsboat_marks_feed(t, "a feed", lambda: not c.ids(feed, "&xt=" + READ))
                 holds(c.ids(other, "&xt=" + READ), "the other feed too")
                 t.press("q")
                 wait_for("its end", lambda: not t.reader.is_alive())
