@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-// The page's script. Without it links and forms do the same, page by page.
-'use strict';
+// The page's script, a module: none of its names is a name of the window. Without it links and
+// forms do the same, page by page.
 
 const $ = (selector, from) => (from || document).querySelector(selector);
 const river = $('#river'), column = $('#column'), csrf = document.body.dataset.csrf;
@@ -152,8 +152,8 @@ async function refreshColumn() {
 // The number of unread entries, in the title.
 function count() {
 	const n = $('[data-key=u] .n', column);
-	const name = document.title.replace(/^\(\d+\) /, '');
-	document.title = n ? '(' + parseInt(n.textContent, 10) + ') ' + name : name;
+	const name = document.title.replace(/^\([\d,]+\) /, '');
+	document.title = n ? '(' + n.firstChild.data + ') ' + name : name;
 }
 
 if (column) {
@@ -257,8 +257,19 @@ function close(row) {
 		body.remove(); // its sounds and players end
 }
 
+// When this person last scrolled.
+let scrolled = 0;
+for (const what of ['wheel', 'touchmove', 'pointerdown'])
+	addEventListener(what, () => { scrolled = performance.now(); }, {passive: true});
+
+// The row starts at the top, and again when what is above and in it has its size.
+function toTop(row, since) {
+	if (row === current && row.classList.contains('open') && scrolled < since)
+		row.scrollIntoView({block: 'start'});
+}
+
 async function open(row) {
-	const before = $('.row.open', river);
+	const since = performance.now(), before = $('.row.open', river);
 	if (before && before !== row)
 		close(before);
 	row.classList.add('open');
@@ -272,6 +283,8 @@ async function open(row) {
 	try {
 		body.innerHTML = await contentOf(row);
 		dates(body);
+		toTop(row, since);
+		requestAnimationFrame(() => requestAnimationFrame(() => toTop(row, since)));
 		const star = $('.tools .star', body);
 		star.setAttribute('aria-pressed', $('.line .star', row).getAttribute('aria-pressed'));
 		const next = beside(row, 1);
@@ -471,12 +484,24 @@ async function go(href) {
 	location.href = href;
 }
 
-function keys(show) {
-	const dialog = $('#keys');
-	if (show)
-		dialog.showModal();
-	else
-		dialog.close();
+// The list of all keys, from their table.
+function showKeys() {
+	const dialog = document.createElement('dialog'), list = document.createElement('dl');
+	dialog.id = 'keys';
+	dialog.innerHTML = '<h2 id="keys-title">Keys</h2><form method="dialog"><button>Close</button></form>';
+	dialog.setAttribute('aria-labelledby', 'keys-title');
+	for (const [names, words] of [...RIVER_KEYS, ...PAGE_KEYS]) {
+		const row = document.createElement('div');
+		row.innerHTML = '<dt></dt><dd></dd>';
+		$('dt', row).innerHTML = names.map(() => '<kbd></kbd>').join(' ');
+		row.querySelectorAll('kbd').forEach((kbd, i) => { kbd.textContent = names[i]; });
+		$('dd', row).textContent = words;
+		list.append(row);
+	}
+	$('h2', dialog).after(list);
+	dialog.addEventListener('close', () => dialog.remove());
+	document.body.append(dialog);
+	dialog.showModal();
 }
 
 function showColumn() {
@@ -499,87 +524,90 @@ function escape() {
 		toggle(shown);
 }
 
+// False: the browser scrolls.
 function space(e) {
 	const shown = $('.row.open', river);
-	if (!shown || e.shiftKey)
-		return false;
-	if (shown.getBoundingClientRect().bottom > innerHeight + 4)
-		return false; // the browser scrolls
-	step(1, true);
-	return true;
+	return shown && !e.shiftKey && !e.target.closest('button, a:not(.title), summary, audio, video') &&
+		shown.getBoundingClientRect().bottom <= innerHeight + 4 ? step(1, true) : false;
+}
+
+async function openLabels(row) {
+	if (!row.classList.contains('open'))
+		await open(row);
+	if ($('.loading', row)) // j has just opened it
+		await contentOf(row).catch(() => {});
+	const form = $('.labels details', row);
+	if (form) {
+		form.open = true;
+		$('[name=add]', form).focus();
+	}
+}
+
+async function openOriginal(row) {
+	const link = $('.original', row) || $('.original', Object.assign(document.createElement('template'),
+		{innerHTML: await contentOf(row)}).content);
+	if (link)
+		window.open(link.href, '_blank', 'noopener,noreferrer');
+	else
+		say('This entry has no address', 1500);
+	setRead(row, true);
+}
+
+function search() {
+	if (!column.offsetParent)
+		showColumn();
+	$('[type=search]', column).select();
 }
 
 const onRow = act => () => current && act(current);
-const KEYS = {
-	j: () => step(1, true),
-	k: () => step(-1, true),
-	n: () => step(1, false),
-	p: () => step(-1, false),
-	o: onRow(toggle),
-	Enter: onRow(toggle),
-	m: onRow(row => setRead(row, row.classList.contains('unread'))),
-	s: onRow(setStar),
-	l: onRow(async row => {
-		if (!row.classList.contains('open'))
-			await open(row);
-		if ($('.loading', row)) // j has just opened it
-			await contentOf(row).catch(() => {});
-		const form = $('.labels details', row);
-		if (form) {
-			form.open = true;
-			$('[name=add]', form).focus();
-		}
-	}),
-	v: onRow(async row => {
-		const link = $('.original', row) || $('.original', Object.assign(document.createElement('template'),
-			{innerHTML: await contentOf(row)}).content);
-		if (link)
-			window.open(link.href, '_blank', 'noopener,noreferrer');
-		setRead(row, true);
-	}),
-	A: () => { const b = $('#mark-all button'); if (b) b.click(); },
-};
-const PLACES = {a: './?view=all', u: './?view=unread', s: './?view=starred', f: './feeds'};
-const ALWAYS = {
-	r: () => go(location.pathname + location.search.replace(/[?&]from=\d+/, '')),
-	'/': () => { if (!column.offsetParent) showColumn(); $('[type=search]', column).select(); },
-	J: () => place(1),
-	K: () => place(-1),
-	u: showColumn,
-	'?': () => keys(true),
-	Escape: escape,
-};
+// What is pressed, its words, what it does. A false result leaves the key to the browser.
+const RIVER_KEYS = [
+	[['j'], 'open the next entry', () => step(1, true)],
+	[['k'], 'open the previous entry', () => step(-1, true)],
+	[['n'], 'go to the next entry without opening it', () => step(1, false)],
+	[['p'], 'go to the previous entry without opening it', () => step(-1, false)],
+	[['o', 'Enter'], 'open or close', onRow(toggle)],
+	[['Space'], 'scroll; at the end, open the next entry', space],
+	[['m'], 'mark as read or unread', onRow(row => setRead(row, row.classList.contains('unread')))],
+	[['s'], 'star, or remove the star', onRow(setStar)],
+	[['l'], 'add a label', onRow(openLabels)],
+	[['v'], 'open the original in a new tab', onRow(openOriginal)],
+	[['A'], 'mark all as read', () => { const b = $('#mark-all button'); if (b) b.click(); }],
+];
+const PAGE_KEYS = [
+	[['r'], 'refresh', () => go(location.pathname + location.search.replace(/[?&]from=\d+/, ''))],
+	[['/'], 'search', search],
+	[['J'], 'next feed or folder with unread entries', () => place(1)],
+	[['K'], 'previous feed or folder with unread entries', () => place(-1)],
+	[['g u'], 'unread entries', () => go('./?view=unread')],
+	[['g a'], 'all entries', () => go('./?view=all')],
+	[['g s'], 'starred entries', () => go('./?view=starred')],
+	[['g f'], 'feeds', () => go('./feeds')],
+	[['u'], 'show or hide the column', showColumn],
+	[['?'], 'show these keys', showKeys],
+	[['Esc'], 'close', escape],
+];
+const ACTS = new Map([...(river ? RIVER_KEYS : []), ...PAGE_KEYS].flatMap(
+	([names, , act]) => names.map(name => [name, act])));
+const KEY_NAMES = {' ': 'Space', Escape: 'Esc'};
 
 let prefix = 0; // when g was pressed
 document.addEventListener('keydown', e => {
-	const {target, key} = e;
+	const {target} = e, key = KEY_NAMES[e.key] || e.key;
 	if (!column || e.ctrlKey || e.metaKey || e.altKey || e.isComposing || $('dialog[open]'))
 		return;
 	if (target.closest('input, select, textarea, [contenteditable]')) {
 		const form = target.closest('.labels details');
-		if (key === 'Escape')
+		if (key === 'Esc')
 			target.blur();
-		if (key === 'Escape' && form)
+		if (key === 'Esc' && form)
 			form.open = false;
-		return;
-	}
-	if (Date.now() - prefix < 1500 && PLACES[key]) {
-		prefix = 0;
-		e.preventDefault();
-		go(PLACES[key]);
-		return;
-	}
-	prefix = key === 'g' ? Date.now() : 0;
-	if (key === ' ' && river && !target.closest('button, a:not(.title), summary, audio, video')) {
-		if (space(e))
-			e.preventDefault();
 		return;
 	}
 	if (key === 'Enter' && target.closest('a, button, summary'))
 		return; // a click does it
-	const act = ALWAYS[key] || (river && KEYS[key]);
-	if (!act)
-		return;
-	e.preventDefault();
-	act();
+	const act = (Date.now() - prefix < 1500 && ACTS.get('g ' + key)) || ACTS.get(key);
+	prefix = key === 'g' ? Date.now() : 0;
+	if (act && act(e) !== false)
+		e.preventDefault();
 });

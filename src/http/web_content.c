@@ -76,7 +76,7 @@ static void content_player_add(struct content *c, struct fw_str href)
 		fw_xml_escape(&written, url, FW_XML_KEEP);
 		if (!fw_str_eq(fw_buf_str(&written), href) || !content_player(url, &player))
 			continue;
-		fw_buf_addf(c->out, " class=\"player\" data-player=\"%s\"", player.p);
+		fw_buf_addf(c->out, " class=\"player\" title=\"Play it here\" data-player=\"%s\"", player.p);
 		break;
 	}
 	fw_buf_finish(&written);

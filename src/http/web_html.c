@@ -138,7 +138,7 @@ static void html_head_put(struct web *w, struct fw_str title)
 		"viewBox='0 0 20 20'%%3E%%3Ccircle cx='10' cy='10' r='7.5' fill='none' stroke='%%231d5c88' "
 		"stroke-width='3'/%%3E%%3Ccircle cx='10' cy='10' r='2.5' fill='%%231d5c88'/%%3E%%3C/svg%%3E\">\n"
 		"<link rel=\"stylesheet\" href=\"reader.css?v=%s\">\n"
-		"<script src=\"reader.js?v=%s\" defer></script>\n</head>\n",
+		"<script type=\"module\" src=\"reader.js?v=%s\"></script>\n</head>\n",
 		title, style, script);
 }
 
@@ -173,24 +173,8 @@ void web_bar_put(struct web *w, const char *title)
 		title);
 }
 
-static const char *const HTML_KEYS[][2] = {{"j", "open the next entry"}, {"k", "open the entry before"},
-	{"n", "go to the next without opening it"}, {"p", "go to the one before"}, {"o", "open or close"},
-	{"Space", "scroll; at the end open the next"}, {"m", "read or unread"}, {"s", "star"}, {"l", "add a label"},
-	{"v", "original in a new tab"}, {"A", "mark all as read"}, {"r", "refresh"}, {"/", "search"},
-	{"J", "next feed or folder"}, {"K", "feed or folder before"}, {"g u", "unread"}, {"g a", "all entries"},
-	{"g s", "starred"}, {"g f", "feeds"}, {"u", "show or hide the column"}, {"?", "these keys"}, {"Esc", "close"}};
-
-static void html_keys_put(struct web *w)
-{
-	web_put(w, "<dialog id=\"keys\" aria-labelledby=\"keys-title\"><h2 id=\"keys-title\">Keys</h2><dl>");
-	for (size_t i = 0; i < FW_N(HTML_KEYS); i++)
-		web_put(w, "<div><dt><kbd>%s</kbd></dt><dd>%s</dd></div>", HTML_KEYS[i][0], HTML_KEYS[i][1]);
-	web_put(w, "</dl><form method=\"dialog\"><button>Close</button></form></dialog>\n");
-}
-
 void web_frame_end(struct web *w)
 {
 	web_put(w, "</main>\n<p id=\"status\" role=\"status\"></p>\n");
-	html_keys_put(w);
 	web_put(w, "</body>\n</html>\n");
 }

@@ -50,6 +50,7 @@ class Browser:
         os.close(to_read)
         os.close(from_write)
         self.lock, self.number = threading.Lock(), 0
+        self.pressed = set()
         self.replies, self.events, self.session = {}, [], None
         self.arrived = threading.Condition()
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -102,6 +103,10 @@ class Browser:
         self.call("Page.setLifecycleEventsEnabled", enabled=True)
         self.size(1280, 800)
 
+    def tabs(self):
+        """The addresses of the tabs that are open."""
+        return [t["url"] for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page"]
+
     def size(self, width, height, dark=False, phone=False):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=2 if phone else 1, mobile=phone)
@@ -147,6 +152,7 @@ class Browser:
     def key(self, key):
         """Press a key as a person does, when the page is loaded: "j", "A", "Enter"."""
         self.wait("document.readyState === 'complete'")
+        self.pressed.add(key)
         name, code, text = NAMED.get(key, ("Key" + key.upper() if key.isalpha() else key, ord(key.upper()[0]), key))
         shift = 8 if len(key) == 1 and key.isupper() or key == "?" else 0
         press = {"key": key, "code": name, "windowsVirtualKeyCode": code, "modifiers": shift}

@@ -150,6 +150,7 @@ def keys(base):
         b.key("?")
         b.there("dialog[open]")
         pictures(b, "keys")
+        printed = b.js("[...document.querySelectorAll('#keys kbd')].map(k => k.textContent)")
         b.key("Escape")
         b.wait("!document.querySelector('dialog[open]')")
         b.key("u")
@@ -175,8 +176,31 @@ def keys(base):
         b.wait("document.querySelector('h1').textContent !== 'Languages'")
         b.key("K")
         b.wait("document.querySelector('h1').textContent === 'Languages'")
+        b.keys("ga")
+        b.wait("document.querySelectorAll('.row').length === %d" % ENTRIES)
+        b.keys("jl")
+        b.wait("document.activeElement.name === 'add'")
+        b.key("Escape")
+        b.js("document.querySelector('.row.open').scrollIntoView({block: 'end'})")
+        here = title(b)
+        b.key(" ")
+        b.wait("(t => t && t !== %s)(document.querySelector('.row.open .title')?.textContent)" % json.dumps(here))
+        b.keys("omv")
+        wait_for("the original in a tab of its own", lambda: len(b.tabs()) == 2)
+        b.wait("!document.querySelector('.row.current.unread')")
+        b.key("A")
+        b.there("dialog[open] .main")
+        b.key("Escape")
+        b.wait("!document.querySelector('dialog[open]')")
+        b.js("window.before = 1")
+        b.key("r")
+        b.wait("!window.before")
+        equal(b.js("[String(window.open).includes('native'), String(window.close).includes('native')]"), [True] * 2)
         b.keys("gf")
         b.there(".cards li")
+        names = {"Space": " ", "Esc": "Escape"}
+        pressed = b.pressed | {"g " + k for k in "uasf"}
+        equal([k for k in printed if names.get(k, k) not in pressed], [], "keys that no one tried")
         equal(b.console(), [])
 
 
@@ -196,6 +220,60 @@ def readme(base):
         holds(10000 < len(data) < 200000, "the size of the picture: %d" % len(data))
         with open(os.path.join(BUILD, "pictures", "readme.webp"), "wb") as f:
             f.write(base64.b64decode(data))
+
+
+TALL = "<p>%s</p>" % "</p><p>".join("Paragraph %d of many." % i for i in range(120)) # above 3,000 pixels
+WIDE = "<table><tr>%s</tr><tr>%s</tr></table>" % ("".join("<th>Column heading %d" % i for i in range(16)),
+                                                 "".join("<td>measured" for i in range(16)))
+VIDEO = "<iframe src='https://www.youtube.com/embed/dQw4w9WgXcQ'></iframe><p>after"
+
+
+@case("an opened entry starts at the top, whatever closed above it; words in wide tables stay whole; a long title "
+      "leaves the star where it is", needs="server")
+def layout(base):
+    of_the_browser()
+    titles = ["short", "tall", "below", "wide", "video", "a long title of many words " * 8, "t", "t"]
+    contents = {"tall": TALL, "wide": WIDE, "video": VIDEO}
+    now = "2030-01-01T%02d:%02d:00Z"
+    feed = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Shapes", "items": [
+        {"id": str(i), "title": t, "content_html": contents.get(t, "<p>x"), "date_published": now % (i // 60, i % 60)}
+        for i, t in enumerate(titles)]})
+    with reading(base, {"/shapes.json": (200, "application/feed+json", feed)}) as d, browser(base) as b:
+        equal(Visitor(d).log_in().post("/subscribe", url=d.site.url + "/shapes.json")[0].status, 303)
+        d.feedwheel.run_once()
+        log_in(b, d, "/?view=all&q=feed:Shapes&order=old")
+        def row(name):
+            return "[...document.querySelectorAll('.row')].find(r => r.querySelector('.title').textContent === %s)" % (
+                json.dumps(name))
+        def open_row(name):
+            b.js(row(name) + ".querySelector('.title').id = 'chosen', 1")
+            b.click("#chosen")
+            b.js("document.querySelector('#chosen').id = '', 1")
+            b.wait("!!%s.querySelector('.content')" % row(name))
+        for width, height, phone in ((1280, 800, False), (390, 844, True)):
+            b.size(width, height, False, phone)
+            stars = b.js("[...new Set([...document.querySelectorAll('.row .star')].map(s => "
+                         "s.getBoundingClientRect().x + ' ' + s.getBoundingClientRect().width))]")
+            equal(len(stars), 1, "the stars are in one column")
+            for name in ("tall", "below", "tall", "wide", "tall", "video"):
+                open_row(name)
+                b.wait("(y => y >= 40 && y < 60)(%s.getBoundingClientRect().top)" % row(name))
+                b.js("scrollBy(0, %d)" % (2500 if name == "tall" else 0))
+                if name == "wide":
+                    sizes = b.js("(t => [t.scrollWidth > t.clientWidth, Math.max(...[...t.querySelectorAll('th')].map("
+                                 "h => h.clientHeight)) < 90])(document.querySelector('.open table'))")
+                    equal(sizes, [True, True], "a table scrolls, and its words are whole")
+                    pictures(b, "wide", ((width, height, phone, True),))
+                    b.size(width, height, False, phone)
+                if name == "video":
+                    gap = b.js("(p => p.nextElementSibling.getBoundingClientRect().top - "
+                               "p.getBoundingClientRect().bottom)(document.querySelector('.open .player'))")
+                    holds(gap >= 8, "below a player: %s" % gap)
+                    pictures(b, "video", ((width, height, phone, False),))
+                    equal(b.js("getComputedStyle(document.querySelector('.row.open')).backgroundColor"),
+                          b.js("getComputedStyle(document.body).backgroundColor"), "an open entry has no tint")
+            b.key("o")
+        equal(b.console(), [])
 
 
 @case("mark all asks, leaves what came later unread, and a click on a row does what keys do", needs="server")
