@@ -321,8 +321,7 @@ void fw_url_escape(struct fw_buf *out, struct fw_str s)
 	}
 }
 
-/* Digits only: no sign, no space. */
-static bool url_port_parse(struct fw_str s, int *port)
+bool fw_port_parse(struct fw_str s, int *port)
 {
 	int64_t v;
 
@@ -330,6 +329,42 @@ static bool url_port_parse(struct fw_str s, int *port)
 		!fw_str_int(s, &v) || v < 1 || v > 65535)
 		return false;
 	*port = (int)v;
+	return true;
+}
+
+bool fw_port_split(struct fw_str s, struct fw_str *rest, int *port)
+{
+	/* end: the last ']' or '/'; only a colon behind it separates a port */
+	size_t colons = 0, colon = 0, end = 0;
+
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.p[i] == ']' || s.p[i] == '/')
+			end = i;
+		if (s.p[i] == ':') {
+			colon = i;
+			colons++;
+		}
+	}
+	*port = 0;
+	*rest = s;
+	if (!colons || (end ? colon < end : colons > 1))
+		return true;
+	*rest = fw_str_sub(s, 0, colon);
+	return fw_port_parse(fw_str_sub(s, colon + 1, s.len), port);
+}
+
+bool fw_host_port_split(struct fw_str s, struct fw_str *host, struct fw_str *port)
+{
+	size_t colon = s.len;
+
+	while (colon && s.p[colon - 1] != ':')
+		colon--;
+	if (!colon)
+		return false;
+	*port = fw_str_sub(s, colon, s.len);
+	*host = fw_str_sub(s, 0, colon - 1);
+	if (host->len > 1 && host->p[0] == '[' && host->p[host->len - 1] == ']')
+		*host = fw_str_sub(*host, 1, host->len - 1);
 	return true;
 }
 
@@ -398,7 +433,7 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 	rc = url_host_check(u.host, u.host_is_v6, err);
 	if (rc)
 		return rc;
-	if (u.port.len && !url_port_parse(u.port, &port))
+	if (u.port.len && !fw_port_parse(u.port, &port))
 		return fw_err_set(err, FW_EINVAL, "'%.*s' is not a port: 1 to 65535", FW_STR_ARG(u.port));
 	if (u.userinfo.p) {
 		struct fw_str name = fw_str_split(u.userinfo, ':', &rest);
@@ -470,7 +505,7 @@ int fw_url_port(struct fw_str url)
 
 	fw_url_split(url, &u);
 	if (u.port.len)
-		return url_port_parse(u.port, &port) ? port : -1;
+		return fw_port_parse(u.port, &port) ? port : -1;
 	if (fw_str_ieq(u.scheme, FW_STR("https")))
 		return 443;
 	return fw_str_ieq(u.scheme, FW_STR("http")) ? 80 : -1;

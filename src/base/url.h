@@ -50,6 +50,18 @@ FW_MUST_CHECK int fw_url_origin(struct fw_str url, struct fw_buf *out);
 bool fw_url_same_origin(struct fw_str a, struct fw_str b);
 /* Copy the host to dst, in lower case and without a final dot. False: no host, or too long. */
 bool fw_url_host(struct fw_str url, char *dst, size_t cap);
+/* A port: digits only, 1 to 65535. */
+FW_MUST_CHECK bool fw_port_parse(struct fw_str s, int *port);
+/*
+ * Split ADDRESS:PORT at the last colon; the host is without brackets. False: no colon. The port is
+ * not parsed.
+ */
+FW_MUST_CHECK bool fw_host_port_split(struct fw_str s, struct fw_str *host, struct fw_str *port);
+/*
+ * Separate a port, if there is one, from an address or network; an IPv6 address with a port is in
+ * brackets, which *rest keeps. *port 0: none. False: what follows the colon is not a port.
+ */
+FW_MUST_CHECK bool fw_port_split(struct fw_str s, struct fw_str *rest, int *port);
 /* The default is 80 or 443, by scheme; -1: invalid. */
 int fw_url_port(struct fw_str url);
 /* Decode %XX; a percent sign without two digits stays. False: out of memory. */

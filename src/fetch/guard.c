@@ -8,6 +8,7 @@
  * port".
  */
 #include "base/str.h"
+#include "base/url.h"
 #include "fetch/guard.h"
 
 #include "base/banned.h" /* last */
@@ -97,47 +98,21 @@ bool fw_guard_port_ok(int port)
 
 /* ---- the lists ------------------------------------------------------------------------------- */
 
-/* item: address[/bits][:port]; an IPv6 address with a port is in brackets. */
-static bool guard_item_parse(struct fw_str item, struct fw_guard_net *n)
-{
-	/* end: the last ']' or '/'; only a colon behind it separates a port */
-	size_t colons = 0, colon = 0, end = 0;
-	struct fw_str digits;
-	int64_t port;
-
-	for (size_t i = 0; i < item.len; i++) {
-		if (item.p[i] == ']' || item.p[i] == '/')
-			end = i;
-		if (item.p[i] == ':') {
-			colon = i;
-			colons++;
-		}
-	}
-	n->port = 0;
-	if (!colons || (end ? colon < end : colons > 1))
-		return fw_cidr_parse(item, &n->net);
-	digits = fw_str_sub(item, colon + 1, item.len);
-	if (!digits.len || !fw_is_digit((unsigned char)digits.p[0]) || !fw_str_int(digits, &port) || port < 1 ||
-		port > 65535)
-		return false;
-	n->port = (int)port;
-	return fw_cidr_parse(fw_str_sub(item, 0, colon), &n->net);
-}
-
 static int guard_list_parse(struct fw_guard_list *l, const char *name, const char *text, struct fw_err *err)
 {
 	struct fw_str rest = fw_str(text);
 
 	l->n = 0;
 	while (rest.p) {
-		struct fw_str item = fw_str_trim(fw_str_split(rest, ',', &rest));
+		struct fw_str item = fw_str_trim(fw_str_split(rest, ',', &rest)), address;
+		struct fw_guard_net *n = &l->net[l->n];
 
 		if (!item.len)
 			continue;
 		if (l->n == FW_GUARD_LIST_MAX)
 			return fw_err_set(
 				err, FW_EINVAL, "%s has more than %d networks: merge some", name, FW_GUARD_LIST_MAX);
-		if (!guard_item_parse(item, &l->net[l->n]))
+		if (!fw_port_split(item, &address, &n->port) || !fw_cidr_parse(address, &n->net))
 			return fw_err_set(err, FW_EINVAL,
 				"%s: '%.*s' is not a network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or "
 				"[fd00::1]:8080 (not everything, and no names)",

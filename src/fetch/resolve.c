@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "base/url.h"
 #include "fetch/resolve.h"
 
 #include "base/banned.h" /* last */
@@ -254,6 +255,18 @@ static bool conf_changed(struct fw_resolver *r)
 	return !same;
 }
 
+/* c-ares takes a port modulo 65536. */
+static bool servers_have_ports(const char *servers)
+{
+	struct fw_str rest = fw_str(servers), address;
+	bool ok = true;
+	int port;
+
+	while (ok && rest.p)
+		ok = fw_port_split(fw_str_trim(fw_str_split(rest, ',', &rest)), &address, &port);
+	return ok;
+}
+
 int fw_resolver_create(
 	uv_loop_t *loop, const char *servers, const char *conf, struct fw_resolver **out, struct fw_err *err)
 {
@@ -277,7 +290,8 @@ int fw_resolver_create(
 		return fw_err_set(
 			err, FW_EIO, "cannot start the name resolver: %s (see /etc/resolv.conf)", ares_strerror(rc));
 	}
-	if (r->is_configured && ares_set_servers_ports_csv(r->ares, servers) != ARES_SUCCESS) {
+	if (r->is_configured &&
+		(!servers_have_ports(servers) || ares_set_servers_ports_csv(r->ares, servers) != ARES_SUCCESS)) {
 		ares_destroy(r->ares);
 		resolver_free(r);
 		return fw_err_set(err, FW_EINVAL,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/url.h"
 #include "http/serve.h"
 #include "base/banned.h"
 
@@ -111,28 +112,37 @@ static int listen_unix(struct fw_str where, struct fw_err *err)
 	return fd;
 }
 
+/* Port 0: any free one. */
+static int listen_port_check(struct fw_str where, struct fw_str port, struct fw_err *err)
+{
+	int number;
+
+	if (fw_port_parse(port, &number) || fw_str_eq(port, FW_STR("0")))
+		return 0;
+	return fw_err_set(err, FW_EINVAL, "listen = %.*s: '%.*s' is not a port: 1 to 65535, such as 127.0.0.1:8080",
+		FW_STR_ARG(where), FW_STR_ARG(port));
+}
+
 static int listen_inet(struct fw_str where, struct fw_err *err)
 {
-	struct fw_str address = where;
+	struct fw_str address, number;
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *list = NULL;
 	char host[256], port[16];
-	size_t colon = address.len;
 	int fd = -1, rc, one = 1;
 
-	while (colon && address.p[colon - 1] != ':')
-		colon--;
-	if (!colon)
+	if (!fw_host_port_split(where, &address, &number))
 		return fw_err_set(err, FW_EINVAL,
 			"listen = %.*s: no port (write ADDRESS:PORT or unix:PATH, such as 127.0.0.1:8080)",
-			FW_STR_ARG(address));
-	fw_str_copy(port, sizeof(port), fw_str_sub(address, colon, address.len));
-	address = fw_str_sub(address, 0, colon - 1);
-	if (address.len > 1 && address.p[0] == '[' && address.p[address.len - 1] == ']')
-		address = fw_str_sub(address, 1, address.len - 1);
+			FW_STR_ARG(where));
+	if (listen_port_check(where, number, err))
+		return FW_EINVAL;
+	fw_str_copy(port, sizeof(port), number);
 	fw_str_copy(host, sizeof(host), address);
 	rc = getaddrinfo(host[0] ? host : NULL, port, &hints, &list);
 	if (rc)
-		return fw_err_set(err, FW_EINVAL, "listen = %s:%s: %s", host, port, gai_strerror(rc));
+		return fw_err_set(err, FW_EINVAL,
+			"listen = %.*s: %s: write an address of this machine, such as 127.0.0.1:8080",
+			FW_STR_ARG(where), gai_strerror(rc));
 	fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 		bind(fd, list->ai_addr, list->ai_addrlen) || listen(fd, SOMAXCONN)) {

@@ -66,16 +66,14 @@ int fw_dsn_split(struct fw_arena *a, const char *what, const char *url, struct f
 {
 	struct fw_str password, user;
 	struct fw_url u;
-	int64_t port = 0;
 	int rc;
 
 	*d = (struct fw_dsn){.what = what};
 	fw_url_split(fw_str(url), &u);
 	user = u.userinfo.p ? fw_str_split(u.userinfo, ':', &password) : FW_STR_NONE;
-	if (u.port.len && (!fw_str_int(u.port, &port) || port < 1 || port > 65535))
+	if (u.port.len && !fw_port_parse(u.port, &d->port))
 		return fw_err_set(err, FW_EINVAL, /* not shown: it may be part of a password */
 			"%s: invalid port: 1 to 65535 (in a password, write / ? # @ as %%2F %%3F %%23 %%40)", what);
-	d->port = (int)port;
 	rc = percent_decode(a, u.scheme, what, "scheme", &d->scheme, err);
 	rc = rc ? rc : percent_decode(a, user, what, "user name", &d->user, err);
 	rc = rc ? rc : percent_decode(a, u.userinfo.p ? password : FW_STR_NONE, what, "password", &d->password, err);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/url.h"
 #include "store/driver.h"
 #include "store/dsn.h"
 #include "store/reach.h"
@@ -45,7 +46,7 @@ static void reach_file_add(struct fw_store_reach *r, const char *path)
 		r->file[r->file_n++] = path;
 }
 
-static void reach_port_add(struct fw_store_reach *r, int64_t port)
+static void reach_port_add(struct fw_store_reach *r, int port)
 {
 	assert(port > 0 && port < 65536);
 	if (r->port_n < FW_N(r->port))
@@ -60,13 +61,13 @@ static void reach_port_add(struct fw_store_reach *r, int64_t port)
  */
 static void reach_ports_add(struct fw_store_reach *r, const struct reach_server *k, struct fw_str list)
 {
-	int64_t v;
+	int v;
 
 	while (list.p) {
 		struct fw_str one = fw_str_trim(fw_str_split(list, ',', &list));
 
-		if (!one.len || (fw_str_int(one, &v) && v > 0 && v < 65536))
-			reach_port_add(r, one.len ? v : k->port);
+		if (!one.len || fw_port_parse(one, &v))
+			reach_port_add(r, one.len ? v : (int)k->port);
 	}
 }
 

@@ -221,7 +221,8 @@ def bad_listen(base):
             ("127.0.0.1:%d" % d.port, "another server listens there"),
             ("192.0.2.1:8080", "has no such address"),
             ("nowhere", "ADDRESS:PORT"),
-            ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
+            ("127.0.0.1:http80", "'http80' is not a port: 1 to 65535"),
+            ("127.0.0.1:80000", "'80000' is not a port: 1 to 65535"),
             ("unix:/proc/no/such/sock", "the folder does not exist"),
             ("unix:" + "x" * 200, "longer than")):
             output = w.run("serve", "--listen", where, code=4).stderr

@@ -5,32 +5,20 @@
  */
 #include "base/cidr.h"
 #include "base/str.h"
+#include "base/url.h"
 #include "feedwheel/engine.h"
 #include "api/token.h"
 #include "base/banned.h"
 
-/* The host before the last colon, without brackets. */
-static struct fw_str listen_host(struct fw_str listen)
-{
-	size_t colon = listen.len;
-
-	while (colon && listen.p[colon - 1] != ':')
-		colon--;
-	listen = fw_str_sub(listen, 0, colon ? colon - 1 : 0);
-	if (listen.len > 1 && listen.p[0] == '[' && listen.p[listen.len - 1] == ']')
-		listen = fw_str_sub(listen, 1, listen.len - 1);
-	return listen;
-}
-
 bool fw_listen_is_local(const char *listen)
 {
-	struct fw_str s = fw_str(listen);
+	struct fw_str s = fw_str(listen), host, port;
 	unsigned char a[16];
 
 	if (!s.len || fw_str_starts(s, FW_STR("unix:")))
 		return true;
-	s = listen_host(s);
-	return fw_str_ieq(s, FW_STR("localhost")) || (fw_ip_parse(s, a) && fw_ip_is_loopback(a));
+	return fw_host_port_split(s, &host, &port) &&
+		(fw_str_ieq(host, FW_STR("localhost")) || (fw_ip_parse(host, a) && fw_ip_is_loopback(a)));
 }
 
 enum fw_tokenless fw_tokenless(const struct fw_config *c, bool tokens)

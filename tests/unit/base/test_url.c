@@ -240,6 +240,43 @@ START_TEST(origin_host_port)
 }
 END_TEST
 
+/* Ports of settings: behind an address or network, or in ADDRESS:PORT. */
+START_TEST(ports)
+{
+	static const struct {
+		const char *text, *rest;
+		int port; /* -1: refused */
+	} T[] = {
+		{"10.1.2.3", "10.1.2.3", 0},
+		{"10.1.2.3:65535", "10.1.2.3", 65535},
+		{"10.0.0.0/8:1", "10.0.0.0/8", 1},
+		{"fd00::1", "fd00::1", 0},
+		{"[fd00::1]", "[fd00::1]", 0},
+		{"[fd00::1]:53", "[fd00::1]", 53},
+		{"[fd00::]/8:53", "[fd00::]/8", 53},
+		{"10.1.2.3:0", NULL, -1},
+		{"10.1.2.3:", NULL, -1},
+		{"10.1.2.3:65536", NULL, -1},
+		{"10.1.2.3:+5", NULL, -1},
+		{"10.1.2.3: 5", NULL, -1},
+		{"[fd00::1]:80000", NULL, -1},
+	};
+	struct fw_str rest, host, port;
+	int number;
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		bool ok = fw_port_split(fw_str(T[i].text), &rest, &number);
+
+		ck_assert_msg(ok == (T[i].port >= 0), "%s", T[i].text);
+		ck_assert_msg(!ok || (number == T[i].port && fw_str_eq(rest, fw_str(T[i].rest))), "%s", T[i].text);
+	}
+	ck_assert(!fw_host_port_split(FW_STR("8080"), &host, &port));
+	ck_assert(fw_host_port_split(FW_STR("[::1]:80"), &host, &port) && fw_str_eq(host, FW_STR("::1")) &&
+		fw_str_eq(port, FW_STR("80")));
+	ck_assert(fw_host_port_split(FW_STR(":80"), &host, &port) && host.len == 0);
+}
+END_TEST
+
 START_TEST(escaped)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -289,6 +326,7 @@ int main(void)
 	tcase_add_test(t, resolve_twice);
 	tcase_add_test(t, clean);
 	tcase_add_test(t, origin_host_port);
+	tcase_add_test(t, ports);
 	tcase_add_test(t, escaped);
 	tcase_add_test(t, shown_without_secrets);
 	suite_add_tcase(s, t);

@@ -1422,6 +1422,8 @@ START_TEST(bad_configuration)
 	ck_assert_int_eq(fw_fetcher_create(&loop, &config, &fetcher, &err), FW_EINVAL);
 	ck_assert(strstr(err.text, "dns_servers") && strstr(err.text, "one.example"));
 	ck_assert_ptr_null(fetcher);
+	config.dns_servers = "192.0.2.53,[2001:db8::53]:65589";
+	ck_assert_int_eq(fw_fetcher_create(&loop, &config, &fetcher, &err), FW_EINVAL);
 	config.dns_servers = NULL;
 	config.user_agent = "mine\r\nX-Other: 1";
 	ck_assert_int_eq(fw_fetcher_create(&loop, &config, &fetcher, &err), FW_EINVAL);
