@@ -4,7 +4,7 @@
  * stars and labels of its own. On SQL stores; on Redis each function returns FW_EINVAL with words.
  *
  * An entry's number (struct fw_entry_row.id) is the same in all accounts and all client APIs.
- * Numbers rise in the order in which entries were stored.
+ * Numbers rise in the order in which entries were stored (rows.h says which).
  *
  * All functions block; all return 0 or an error code, FW_ENOTFOUND for what does not exist. Strings
  * are UTF-8; those that callbacks get are borrowed for the call.

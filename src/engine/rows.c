@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -132,15 +133,95 @@ static void row_fill(struct fw_arena *a, int64_t feed_id, const struct fw_docume
 	w->extra = row_extra_text(a, e, NULL);
 }
 
-struct fw_entry_row *rows_from_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n)
+/* ---- order --------------------------------------------------------------- */
+
+struct row_place {
+	const struct fw_entry *e;
+	int64_t date_ms;
+	size_t at;
+};
+
+static int64_t row_place_date(const struct fw_entry *e)
+{
+	int64_t published_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->created_ms;
+
+	return published_ms != FW_NO_DATE ? published_ms : e->updated_ms;
+}
+
+static int row_place_compare(const void *a, const void *b)
+{
+	const struct row_place *x = a, *y = b;
+
+	if (x->date_ms != y->date_ms)
+		return x->date_ms < y->date_ms ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Do more dates rise than fall, from entry to entry? Then the document lists the oldest first. */
+static bool row_places_rise(const struct row_place *place, size_t n)
+{
+	int64_t last_ms = FW_NO_DATE, rises = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int64_t ms = place[i].date_ms;
+
+		if (ms == FW_NO_DATE)
+			continue;
+		if (last_ms != FW_NO_DATE)
+			rises += (ms > last_ms) - (ms < last_ms);
+		last_ms = ms;
+	}
+	return rises > 0;
+}
+
+static void row_places_reverse(struct row_place *place, size_t n)
+{
+	for (size_t i = 0; i < n / 2; i++) {
+		struct row_place other = place[n - 1 - i];
+
+		place[n - 1 - i] = place[i];
+		place[i] = other;
+	}
+}
+
+/*
+ * An entry without a date stays behind its neighbour. Nearly all documents are in order then, and
+ * are not sorted.
+ */
+static void row_places_sort(struct row_place *place, size_t n)
+{
+	int64_t last_ms = FW_NO_DATE;
+	bool sorted = true;
+
+	if (!row_places_rise(place, n))
+		row_places_reverse(place, n);
+	for (size_t i = 0; i < n; i++) {
+		place[i].at = i;
+		if (place[i].date_ms == FW_NO_DATE)
+			place[i].date_ms = last_ms;
+		sorted = sorted && place[i].date_ms >= last_ms;
+		last_ms = place[i].date_ms;
+	}
+	if (!sorted)
+		qsort(place, n, sizeof(*place), row_place_compare);
+}
+
+struct fw_entry_row *rows_from_document(
+	struct fw_arena *a, int64_t feed_id, const struct fw_document *d, bool is_partial, size_t *n)
 {
 	struct fw_entry_row *row = d->entry_n ? fw_arena_calloc(a, d->entry_n, sizeof(*row)) : NULL;
+	struct row_place *place = row ? fw_arena_calloc(a, d->entry_n, sizeof(*place)) : NULL;
 
 	*n = 0;
-	for (const struct fw_entry *e = d->entries; e && row; e = e->next) {
-		if (!e->repeat)
-			row_fill(a, feed_id, d, e, &row[(*n)++]);
+	if (!place)
+		return NULL;
+	for (const struct fw_entry *e = d->entries; e; e = e->next) {
+		if (!e->repeat && (e->next || !is_partial))
+			place[(*n)++] = (struct row_place){.e = e, .date_ms = row_place_date(e)};
 	}
+	row_places_sort(place, *n);
+	for (size_t i = 0; i < *n; i++)
+		row_fill(a, feed_id, d, place[i].e, &row[i]);
 	return row;
 }
 

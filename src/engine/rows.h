@@ -18,10 +18,15 @@ size_t rows_memory_limit(size_t len, size_t max_bytes);
 /* Describes in *err that the limit was exceeded. Returns FW_ELIMIT. */
 int rows_memory_exceeded(size_t len, size_t max_bytes, struct fw_err *err);
 /*
- * Rows of the entries, without duplicates. Strings are the document's or in the arena. Out of
+ * Rows of the entries, without duplicates, in the order of publication, because a store numbers
+ * them in this order. That is by date: published, else updated. Of equal dates, and where there are
+ * none, the last of the document is the oldest, unless most dates of the document rise; an entry
+ * without a date stays beside its older neighbour. is_partial: the document broke off, so its last
+ * entry may be incomplete, and is left out. Strings are the document's or in the arena. Out of
  * memory: a->failed.
  */
-struct fw_entry_row *rows_from_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n);
+struct fw_entry_row *rows_from_document(
+	struct fw_arena *a, int64_t feed_id, const struct fw_document *d, bool is_partial, size_t *n);
 /*
  * The keys of the entries that the document retracts. Leaves these out of the n rows, because a
  * document may list an entry beside its retraction: the later of the two counts, and the retraction

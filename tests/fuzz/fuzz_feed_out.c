@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fw_parse(data, size, &o, &d, NULL))
 		return 0;
 	fw_arena_init(&a, 0);
-	row = rows_from_document(&a, 1, d, &n);
+	row = rows_from_document(&a, 1, d, false, &n);
 	for (size_t i = 0; i < n; i++) {
 		row[i].id = (int64_t)i + 1;
 		row[i].seen_ms = row[i].changed_ms = INT64_C(1790000000000);

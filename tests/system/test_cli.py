@@ -948,7 +948,7 @@ def with_entries(base, *items):
     w = Feedwheel(base)
     w.run("add", "-q", "http://a.example/feed")
     w.run("push", "1", "-",
-          stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Things", "items": items}))
+          stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Things", "items": items[::-1]})) # newest first
     return w
 
 

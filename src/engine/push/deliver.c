@@ -201,7 +201,7 @@ static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const
 		return fw_err_set(err, FW_ELIMIT,
 			"more than max_entries = %lld entries: send them in parts, or raise it",
 			(long long)c->max_entries);
-	d->row = rows_from_document(&d->arena, in->feed_id, d->doc, &d->row_n);
+	d->row = rows_from_document(&d->arena, in->feed_id, d->doc, false, &d->row_n);
 	d->repeat_n = d->doc->entry_n - d->row_n;
 	if (rules.retract)
 		d->retracted = rows_retracted(&d->arena, in->feed_id, d->doc, d->row, &d->row_n, &d->retracted_n);

@@ -141,44 +141,25 @@ static bool quota_fits(const struct quota *q, const struct fw_config *c, size_t 
 
 enum { ROW_DEFERRED = ROW_KNOWN + 1 };
 
-struct quota_sorted {
-	int64_t date_ms;
-	size_t at;
-};
-
 struct quota_rows {
-	struct fw_entry_row *row;
+	struct fw_entry_row *row; /* the newest last (rows.h) */
 	size_t n;
-	unsigned char *state;       /* enum row_state, or ROW_DEFERRED */
-	struct quota_sorted *order; /* new and changed rows, newest first */
+	unsigned char *state; /* enum row_state, or ROW_DEFERRED */
 };
-
-static int quota_newest_first(const void *a, const void *b)
-{
-	const struct quota_sorted *x = a, *y = b;
-
-	if (x->date_ms != y->date_ms)
-		return x->date_ms > y->date_ms ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
 
 /*
  * The entry that crosses the limit is stored: otherwise an entry larger than the limit would wait
  * forever.
  */
-static void quota_select(struct quota_rows *r, struct quota *q, const struct fw_config *c, int64_t now_ms)
+static void quota_select(struct quota_rows *r, struct quota *q, const struct fw_config *c)
 {
 	int64_t new_n = q->before.new_n, bytes = q->before.bytes;
-	size_t n = 0;
 
-	for (size_t i = 0; i < r->n; i++) {
-		if (r->state[i] != ROW_KNOWN)
-			r->order[n++] = (struct quota_sorted){fw_store_entry_date(&r->row[i], now_ms), i};
-	}
-	qsort(r->order, n, sizeof(*r->order), quota_newest_first);
-	for (size_t i = 0; i < n; i++) {
-		unsigned char *state = &r->state[r->order[i].at];
+	for (size_t i = r->n; i-- > 0;) {
+		unsigned char *state = &r->state[i];
 
+		if (*state == ROW_KNOWN)
+			continue;
 		if (bytes >= quota_limit(c->feed_daily_bytes_max) ||
 			(*state == ROW_NEW && new_n >= quota_limit(c->feed_daily_entries_max))) {
 			*state = ROW_DEFERRED;
@@ -186,28 +167,25 @@ static void quota_select(struct quota_rows *r, struct quota *q, const struct fw_
 			continue;
 		}
 		new_n += *state == ROW_NEW;
-		bytes += quota_row_bytes(&r->row[r->order[i].at]);
+		bytes += quota_row_bytes(&r->row[i]);
 	}
 	q->exact = true;
 	q->bytes = bytes - q->before.bytes;
 }
 
 static int quota_compare_and_select(struct quota *q, struct fw_store *st, const struct fw_config *c,
-	struct fw_entry_row *row, struct fw_outcome *o, int64_t now_ms, struct fw_err *err)
+	struct fw_entry_row *row, struct fw_outcome *o, struct fw_err *err)
 {
-	struct quota_rows r = {.row = row,
-		.n = o->entry_n,
-		.state = calloc(o->entry_n, 1),
-		.order = calloc(o->entry_n, sizeof(*r.order))};
+	struct quota_rows r = {.row = row, .n = o->entry_n, .state = calloc(o->entry_n, 1)};
 	size_t n = 0;
 	int rc;
 
-	if (r.state && r.order)
+	if (r.state)
 		rc = rows_compare(st, o->feed_id, row, r.n, r.state, err);
 	else
 		rc = FW_ERR(err, FW_ENOMEM, "out of memory for %zu entries", r.n);
 	if (!rc)
-		quota_select(&r, q, c, now_ms);
+		quota_select(&r, q, c);
 	for (size_t i = 0; i < r.n && !rc; i++) {
 		if (r.state[i] != ROW_DEFERRED)
 			row[n++] = row[i];
@@ -215,7 +193,6 @@ static int quota_compare_and_select(struct quota *q, struct fw_store *st, const 
 	assert(n <= r.n);
 	o->entry_n = rc ? o->entry_n : n;
 	free(r.state);
-	free(r.order);
 	return rc;
 }
 
@@ -247,7 +224,7 @@ int quota_apply(struct quota *q, struct fw_store *st, const struct fw_config *c,
 		rc = 0;
 	}
 	if (!rc && !quota_fits(&new, c, o->entry_n))
-		rc = quota_compare_and_select(&new, st, c, row, o, now_ms, err);
+		rc = quota_compare_and_select(&new, st, c, row, o, err);
 	if (!rc)
 		*q = new;
 	return rc;

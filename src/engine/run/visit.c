@@ -212,18 +212,13 @@ static void visit_read_partial(struct visit *v, const struct visit_rules *r, int
 static void visit_rows(struct visit *v, const struct visit_rules *r)
 {
 	struct fw_outcome *o = &v->outcome;
-	const struct fw_entry *last = v->doc->entries;
 
-	v->outcome.visit.item_n = (uint32_t)v->doc->entry_n;
+	o->visit.item_n = (uint32_t)v->doc->entry_n;
 	/* room for the rows of a document that fills the ceiling */
 	v->arena.max_bytes += v->arena.max_bytes / 4;
-	v->row = rows_from_document(&v->arena, v->feed.id, v->doc, &v->outcome.entry_n);
-	v->outcome.entries = v->row;
-	while (last && last->next)
-		last = last->next;
-	/* the last entry of a broken-off transfer may be incomplete: the next visit stores it */
-	if (v->fetch.body_partial && v->outcome.entry_n && last && !last->repeat)
-		v->outcome.entry_n--;
+	/* the next visit stores the last entry of a document that broke off */
+	v->row = rows_from_document(&v->arena, v->feed.id, v->doc, v->fetch.body_partial, &o->entry_n);
+	o->entries = v->row;
 	/* a part of a document may lack the newer entry that overrules a retraction */
 	if (r->retract && !v->fetch.body_partial)
 		o->retracted = rows_retracted(&v->arena, v->feed.id, v->doc, v->row, &o->entry_n, &o->retracted_n);

@@ -145,6 +145,56 @@ static struct fw_feed feed_now(struct fw_arena *a)
 	return f;
 }
 
+#define UNDATED(id) "<entry><id>" id "</id><title>t</title></entry>"
+#define PUBLISHED(id, day, updated)                                                                               \
+	"<entry><id>" id "</id><title>t</title><published>2026-11-" day "T10:00:00Z</published><updated>" updated \
+	"T10:00:00Z</updated></entry>"
+
+static int guid_add(void *ctx, const struct fw_entry_row *row)
+{
+	fw_buf_addstr(ctx, row->guid);
+	return 0;
+}
+
+/* Entries get their numbers in the order of publication, however the document lists them. */
+START_TEST(numbers_follow_publication)
+{
+	static const struct {
+		const char *doc, *order;
+	} T[] = {
+		{TOMBS(DATED("c", "12") DATED("b", "11") DATED("a", "10")), "abc"},
+		{TOMBS(DATED("a", "10") DATED("b", "11") DATED("c", "12")), "abc"},
+		{TOMBS(DATED("b", "11") DATED("c", "12") DATED("a", "10")), "abc"},
+		/* without dates, and of equal dates, the last is the oldest */
+		{TOMBS(UNDATED("c") UNDATED("b") UNDATED("a")), "abc"},
+		{TOMBS(DATED("c", "10") DATED("b", "10") DATED("a", "10")), "abc"},
+		/* unless the document lists the oldest first */
+		{TOMBS(DATED("a", "10") DATED("b", "10") DATED("c", "11")), "abc"},
+		/* one without a date stays beside its older neighbour */
+		{TOMBS(DATED("d", "12") UNDATED("c") DATED("b", "11") UNDATED("a")), "abcd"},
+		{TOMBS(DATED("a", "10") UNDATED("b") DATED("c", "11") UNDATED("d")), "abcd"},
+		{TOMBS(DATED("a", "10") UNDATED("d") DATED("c", "12") DATED("b", "11")), "abcd"},
+		/* an update does not publish again */
+		{TOMBS(PUBLISHED("b", "19", "2026-11-19") PUBLISHED("a", "18", "2026-11-20")
+				 PUBLISHED("c", "19", "2026-11-19")),
+			"acb"},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_buf got = FW_BUF_INIT(0);
+		struct fw_delivery_result d;
+
+		teardown();
+		setup();
+		OK(deliver(T[i].doc, NULL, true, &d));
+		OK(fw_store_entry_list(st, &(struct fw_entry_query){.oldest_first = true}, guid_add, &got, &err));
+		fw_buf_addc(&got, '\0');
+		ck_assert_msg(strcmp(got.p, T[i].order) == 0, "%s: %s", T[i].doc, got.p);
+		fw_buf_finish(&got);
+	}
+}
+END_TEST
+
 START_TEST(formats_are_one)
 {
 	struct fw_delivery_result d;
@@ -405,6 +455,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, formats_are_one);
 	tcase_add_test(t, retracted);
+	tcase_add_test(t, numbers_follow_publication);
 	tcase_add_loop_test(t, refused, 0, (int)FW_N(REFUSED));
 	tcase_add_test(t, put_right);
 	tcase_add_test(t, too_much);

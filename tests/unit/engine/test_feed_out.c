@@ -261,7 +261,7 @@ static void round_trip(const char *name, struct fw_str bytes)
 		return; /* no feed */
 	at_file = name;
 	fw_arena_init(&a, 0);
-	row = rows_from_document(&a, 1, d, &n);
+	row = rows_from_document(&a, 1, d, false, &n);
 	n = FW_MIN(n, (size_t)ENTRIES_MAX);
 	for (size_t i = 0; i < n; i++) {
 		row[i].id = (int64_t)i + 1;

@@ -382,6 +382,7 @@ START_TEST(broken_off) /* the complete entries are stored, the half one is not, 
 		"<item><guid>2</guid><title>tw");
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_PROTOCOL);
 	ck_assert_uint_eq(V.outcome.entry_n, 1);
+	ck_assert(fw_str_eq(V.outcome.entries[0].guid, FW_STR("1")));
 	ck_assert_str_eq(V.fetch.err.text, "the connection broke");
 	ck_assert_uint_eq(V.feed.fail_n, 1);
 	ck_assert(!(V.outcome.groups & FW_GROUP_VALIDATORS));
@@ -410,7 +411,8 @@ START_TEST(taken_back)
 	ck_assert_uint_eq(V.outcome.entry_n, T[_i].entry_n);
 	ck_assert_uint_eq(V.outcome.retracted_n, T[_i].retracted_n);
 	ck_assert_uint_eq(V.outcome.visit.item_n, 2);
-	ck_assert(fw_str_eq(V.outcome.entries[0].guid, T[_i].retracted_n ? FW_STR("2") : FW_STR("1")));
+	ck_assert(fw_str_eq(
+		V.outcome.entries[V.outcome.entry_n - 1].guid, T[_i].retracted_n ? FW_STR("2") : FW_STR("1")));
 }
 END_TEST
 
