@@ -135,6 +135,11 @@ void fw_json_str(struct fw_json *j, const char *key, struct fw_str s)
 	fw_json_escape(j->out, s);
 }
 
+void fw_json_text(struct fw_json *j, const char *key, struct fw_str s)
+{
+	fw_json_str(j, key, s.p ? s : FW_STR(""));
+}
+
 void fw_json_cstr(struct fw_json *j, const char *key, const char *s)
 {
 	fw_json_str(j, key, fw_str(s));

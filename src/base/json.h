@@ -31,8 +31,9 @@ void fw_json_object(struct fw_json *j, const char *key);
 void fw_json_key(struct fw_json *j, const char *key);
 void fw_json_array(struct fw_json *j, const char *key);
 void fw_json_end(struct fw_json *j);
-void fw_json_str(struct fw_json *j, const char *key, struct fw_str s); /* absent (p NULL): nothing is written */
-void fw_json_cstr(struct fw_json *j, const char *key, const char *s);  /* NULL: nothing is written */
+void fw_json_str(struct fw_json *j, const char *key, struct fw_str s);  /* absent (p NULL): nothing is written */
+void fw_json_cstr(struct fw_json *j, const char *key, const char *s);   /* NULL: nothing is written */
+void fw_json_text(struct fw_json *j, const char *key, struct fw_str s); /* absent: an empty text is written */
 void fw_json_int(struct fw_json *j, const char *key, int64_t v);
 void fw_json_double(struct fw_json *j, const char *key, double v); /* not finite: null */
 void fw_json_bool(struct fw_json *j, const char *key, bool v);

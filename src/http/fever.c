@@ -122,7 +122,7 @@ static void fever_groups(struct greader *g, const struct fever_feeds *f)
 			continue;
 		fw_json_object(j, NULL);
 		fw_json_int(j, "id", http_folder_id(name));
-		fw_json_str(j, "title", name);
+		fw_json_text(j, "title", name);
 		fw_json_end(j);
 	}
 	fw_json_end(j);
@@ -138,7 +138,7 @@ static void fever_list_end(struct greader *g, const char *name, struct fw_buf *l
 {
 	if (list->rc)
 		g->p.out.rc = list->rc;
-	fw_json_str(&g->p.j, name, list->len ? fw_buf_str(list) : FW_STR(""));
+	fw_json_text(&g->p.j, name, fw_buf_str(list));
 	fw_buf_finish(list);
 }
 
@@ -176,9 +176,9 @@ static void fever_feeds(struct greader *g, const struct fever_feeds *f)
 		fw_json_object(j, NULL);
 		fw_json_int(j, "id", feed->id);
 		fw_json_int(j, "favicon_id", FAVICON_ID + feed->icon_id);
-		fw_json_str(j, "title", feed->title);
-		fw_json_str(j, "url", feed->url);
-		fw_json_str(j, "site_url", feed->home.len ? feed->home : FW_STR(""));
+		fw_json_text(j, "title", feed->title);
+		fw_json_text(j, "url", feed->url);
+		fw_json_text(j, "site_url", feed->home);
 		fw_json_int(j, "is_spark", 0);
 		fw_json_int(j, "last_updated_on_time", feed->newest_ms / FW_SECOND_MS);
 		fw_json_end(j);
@@ -386,10 +386,10 @@ static int fever_item_add(void *ctx, const struct fw_stream_entry *se)
 	fw_json_object(j, NULL);
 	fw_json_int(j, "id", e->id);
 	fw_json_int(j, "feed_id", e->feed_id);
-	fw_json_str(j, "title", e->title.p ? e->title : FW_STR(""));
-	fw_json_str(j, "author", e->author.p ? e->author : FW_STR(""));
-	fw_json_str(j, "html", w->html.len ? fw_buf_str(&w->html) : FW_STR(""));
-	fw_json_str(j, "url", e->url.p ? e->url : FW_STR(""));
+	fw_json_text(j, "title", e->title);
+	fw_json_text(j, "author", e->author);
+	fw_json_text(j, "html", fw_buf_str(&w->html));
+	fw_json_text(j, "url", e->url);
 	fw_json_int(j, "is_saved", se->starred);
 	fw_json_int(j, "is_read", se->read);
 	fw_json_int(j, "created_on_time", greader_published_s(e));

@@ -112,13 +112,12 @@ static void item_number_text(struct fw_json *j, const char *key, int64_t v)
 	fw_json_cstr(j, key, text);
 }
 
+/* Clients read the first href without a look whether there is one: "" where no page is known. */
 static void item_link(struct fw_json *j, const char *key, struct fw_str url, const char *type)
 {
-	if (!fw_is_http(url))
-		return;
 	fw_json_array(j, key);
 	fw_json_object(j, NULL);
-	fw_json_str(j, "href", url);
+	fw_json_text(j, "href", fw_is_http(url) ? url : FW_STR_NONE);
 	fw_json_cstr(j, "type", type);
 	fw_json_end(j);
 	fw_json_end(j);
@@ -153,9 +152,9 @@ static void item_origin(struct fw_json *j, const struct greader_feed *f)
 	(void)fw_snprintf(id, sizeof(id), "feed/%lld", (long long)f->id);
 	fw_json_object(j, "origin");
 	fw_json_cstr(j, "streamId", id);
-	fw_json_str(j, "title", f->title.len ? f->title : f->url);
-	fw_json_str(j, "htmlUrl", f->home.len ? f->home : f->url);
-	fw_json_str(j, "feedUrl", f->url);
+	fw_json_text(j, "title", f->title.len ? f->title : f->url);
+	fw_json_text(j, "htmlUrl", f->home.len ? f->home : f->url);
+	fw_json_text(j, "feedUrl", f->url);
 	fw_json_end(j);
 }
 
@@ -187,11 +186,11 @@ static void item_enclosure_json(struct greader_writer *w, struct fw_str url, str
 	fw_json_object(j, NULL);
 	fw_json_str(j, "href", url);
 	fw_json_str(j, "type", type.len ? type : FW_STR("application/octet-stream"));
-	if (bytes > 0)
-		item_number_text(j, "length", bytes);
+	item_number_text(j, "length", FW_MAX(bytes, INT64_C(0)));
 	fw_json_end(j);
 }
 
+/* Every item has all members: a client that misses one in one item gives up the whole list. */
 static void item_json(struct greader_writer *w, const struct fw_stream_entry *se)
 {
 	const struct fw_entry_row *e = se->entry;
@@ -206,17 +205,17 @@ static void item_json(struct greader_writer *w, const struct fw_stream_entry *se
 	item_number_text(j, "timestampUsec", e->seen_ms * 1000);
 	fw_json_int(j, "published", greader_published_s(e));
 	fw_json_int(j, "updated", item_seconds(item_updated_ms(e)));
-	fw_json_str(j, "title", e->title.p ? e->title : FW_STR(""));
+	fw_json_text(j, "title", e->title);
 	item_link(j, "canonical", e->url, NULL);
 	item_link(j, "alternate", e->url, "text/html");
 	item_category_list(w, se, &f);
 	item_origin(j, &f);
-	fw_json_str(j, "author", e->author.p ? e->author : FW_STR(""));
+	fw_json_text(j, "author", e->author);
 	fw_json_array(j, "enclosure");
 	item_enclosures(w, e, item_enclosure_json);
 	fw_json_end(j);
 	fw_json_object(j, "summary"); /* newsboat reads its first member, whatever the name */
-	fw_json_str(j, "content", fw_buf_str(&w->html));
+	fw_json_text(j, "content", fw_buf_str(&w->html));
 	fw_json_cstr(j, "direction", "ltr");
 	fw_json_end(j);
 	fw_json_end(j);

@@ -103,7 +103,7 @@ static int list_subscription_add(void *ctx, const struct fw_subscription *s)
 
 	fw_json_object(j, NULL);
 	list_feed_id(j, "id", s->feed_id);
-	fw_json_str(j, "title", subscription_title(s));
+	fw_json_text(j, "title", subscription_title(s));
 	fw_json_array(j, "categories");
 	if (s->folder.len) {
 		fw_json_object(j, NULL);
@@ -112,8 +112,8 @@ static int list_subscription_add(void *ctx, const struct fw_subscription *s)
 		fw_json_end(j);
 	}
 	fw_json_end(j);
-	fw_json_str(j, "url", s->feed->url);
-	fw_json_str(j, "htmlUrl", s->feed->home_page_url.len ? s->feed->home_page_url : FW_STR(""));
+	fw_json_text(j, "url", s->feed->url);
+	fw_json_text(j, "htmlUrl", s->feed->home_page_url);
 	fw_json_str(j, "iconUrl", fw_is_http(s->feed->icon) ? s->feed->icon : FW_STR(""));
 	fw_json_end(j);
 	return 0;

@@ -109,14 +109,14 @@ static void entry_json(struct entry_writer *w, const struct fw_stream_entry *se)
 	fw_json_int(j, "feed_id", e->feed_id);
 	fw_json_cstr(j, "status", se->read ? "read" : "unread");
 	fw_json_cstr(j, "hash", hash);
-	fw_json_str(j, "title", e->title.len ? e->title : e->url.p ? e->url : FW_STR(""));
-	fw_json_str(j, "url", e->url.p ? e->url : FW_STR(""));
+	fw_json_text(j, "title", e->title.len ? e->title : e->url);
+	fw_json_text(j, "url", e->url);
 	fw_json_cstr(j, "comments_url", "");
 	miniflux_time(j, "published_at", fw_store_entry_date(e, e->seen_ms));
 	miniflux_time(j, "created_at", e->seen_ms);
 	miniflux_time(j, "changed_at", FW_MAX(e->changed_ms, e->seen_ms));
-	fw_json_str(j, "content", w->html.len ? fw_buf_str(&w->html) : FW_STR(""));
-	fw_json_str(j, "author", e->author.p ? e->author : FW_STR(""));
+	fw_json_text(j, "content", fw_buf_str(&w->html));
+	fw_json_text(j, "author", e->author);
 	fw_json_cstr(j, "share_code", "");
 	fw_json_bool(j, "starred", se->starred);
 	fw_json_int(j, "reading_time", entry_minutes(fw_buf_str(&w->html)));
@@ -422,7 +422,7 @@ enum MHD_Result miniflux_content(struct greader *g)
 	if (!entry_find(&k, g->r->id, &ok))
 		return ok;
 	fw_json_object(&g->p.j, NULL);
-	fw_json_str(&g->p.j, "content", k.w.html.len ? fw_buf_str(&k.w.html) : FW_STR(""));
+	fw_json_text(&g->p.j, "content", fw_buf_str(&k.w.html));
 	fw_json_int(&g->p.j, "reading_time", entry_minutes(fw_buf_str(&k.w.html)));
 	fw_json_end(&g->p.j);
 	fw_buf_finish(&k.w.html);

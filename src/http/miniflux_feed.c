@@ -44,12 +44,12 @@ void miniflux_feed_json(
 	fw_json_object(j, key);
 	fw_json_int(j, "id", f->id);
 	fw_json_int(j, "user_id", g->account.id);
-	fw_json_str(j, "feed_url", f->url.p ? f->url : FW_STR(""));
-	fw_json_str(j, "site_url", f->home.len ? f->home : f->url.p ? f->url : FW_STR(""));
-	fw_json_str(j, "title", f->title.len ? f->title : f->url.p ? f->url : FW_STR(""));
+	fw_json_text(j, "feed_url", f->url);
+	fw_json_text(j, "site_url", f->home.len ? f->home : f->url);
+	fw_json_text(j, "title", f->title.len ? f->title : f->url);
 	miniflux_time(j, "checked_at", f->visit_ms);
 	miniflux_time(j, "next_check_at", f->due_ms);
-	fw_json_str(j, "parsing_error_message", f->error.p ? f->error : FW_STR(""));
+	fw_json_text(j, "parsing_error_message", f->error);
 	fw_json_int(j, "parsing_error_count", f->fail_n);
 	fw_json_bool(j, "disabled", f->status != FW_FEED_ACTIVE);
 	for (size_t i = 0; i < FW_N(EMPTY); i++)
@@ -429,8 +429,8 @@ static enum MHD_Result discover_send(struct greader *g, const struct greader_fou
 	fw_json_array(j, NULL);
 	for (size_t i = 0; i < n; i++) {
 		fw_json_object(j, NULL);
-		fw_json_str(j, "url", f[i].url);
-		fw_json_str(j, "title", f[i].title);
+		fw_json_text(j, "url", f[i].url);
+		fw_json_text(j, "title", f[i].title);
 		fw_json_cstr(j, "type", discover_type(f[i].format));
 		fw_json_end(j);
 	}

@@ -9,7 +9,7 @@ import time
 from http_server import http_server, metric
 from growing import CONF
 from harness import case, each_engine, equal, holds, run, server, store_of, wait_for
-from readers import ALL, PASSWORD, STARRED, client, user_add, with_feeds
+from readers import ALL, PASSWORD, STARRED, SUITE_MODULE, client, user_add, with_feeds
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PAGE = 50
@@ -158,6 +158,12 @@ def reads(base, engine):
         f.mark("group", "read", 0)
         equal((f.unread(), sum(v["count"] for v in c.unread().values())), ([], 0))
         equal(f.get("", "&unread_recently_read=1")["unread_item_ids"], "")
+
+        # what an entry lacks is empty, not absent
+        c.subscribe("bare.xml")
+        d.feedwheel.run_once()
+        for at, kind in SUITE_MODULE.members(f.all_items()).items():
+            equal(len(kind), 1, "members of %s: %s" % (at, kind))
 
         # an account sees no other's
         user_add(d, "bob")

@@ -369,6 +369,13 @@ def discovery(base):
         equal((f["feed_url"], f["title"], f["category"]["id"]), (site + "/extra.xml", "Mine", category))
         equal(c.entries("feed_id=%d" % feed)["total"], 3)
         c.post("feeds", {"feed_url": site + "/extra.xml"}, want=400) # exists
+        # what an entry lacks is empty, not absent
+        bare = c.post("feeds", {"feed_url": site + "/bare.xml"})["feed_id"]
+        whole = c.entries("limit=0")
+        equal(c.entries("feed_id=%d" % bare)["total"], SUITE_MODULE.BARE)
+        for at, kind in SUITE_MODULE.members(whole["entries"]).items():
+            equal(len(kind), 1, "members of %s: %s" % (at, kind))
+        c.delete("feeds/%d" % bare)
         # body of any type
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         c.call("POST", "feeds", {"feed_url": site + "/quick.xml"}, headers, want=201)
