@@ -131,22 +131,28 @@ function openFolders() {
 }
 
 async function refreshColumn() {
-	const scroll = column.scrollTop, search = $('[type=search]', column).value;
-	if (document.activeElement && column.contains(document.activeElement))
+	const here = new URLSearchParams(location.search);
+	here.set('part', 'column');
+	if (!location.pathname.endsWith('/') || isColumnInUse())
 		return;
 	try {
-		const here = new URLSearchParams(location.search);
-		here.set('part', 'column');
-		if (location.pathname.endsWith('/')) {
-			column.innerHTML = await load('./?' + here);
-			$('[type=search]', column).value = search;
-			openFolders();
-			column.scrollTop = scroll;
-			count();
-		}
+		const text = await load('./?' + here);
+		if (isColumnInUse())
+			return;
+		const scroll = column.scrollTop, search = $('[type=search]', column).value;
+		column.innerHTML = text;
+		$('[type=search]', column).value = search;
+		openFolders();
+		column.scrollTop = scroll;
+		count();
 	} catch (e) {
 		// the next refresh may succeed
 	}
+}
+
+// Then it stays as it is: a link that goes while it is pressed is not followed.
+function isColumnInUse() {
+	return column.contains(document.activeElement) || $(':active', column);
 }
 
 // The number of unread entries, in the title.

@@ -163,14 +163,23 @@ class Browser:
         for k in keys:
             self.key(k)
 
-    def click(self, selector):
-        """Click the middle of an element, when the page is loaded: elements move until then."""
-        x, y = self.wait("""(() => { const e = document.querySelector(%s);
+    def middle(self, selector):
+        """Of an element that stands still, when the page is loaded: elements move until then."""
+        measure = """(() => { const e = document.querySelector(%s);
             if (!e || document.readyState !== 'complete') return null;
             e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();
-            return r.width ? [r.x + r.width / 2, r.y + r.height / 2] : null; })()""" % json.dumps(selector))
-        for what in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=what, x=x, y=y, button="left", clickCount=1)
+            return r.width ? [r.x + r.width / 2, r.y + r.height / 2] : null; })()""" % json.dumps(selector)
+        before, at = None, self.wait(measure)
+        while at != before: # what arrives now, such as a content, moves it
+            time.sleep(0.03)
+            before, at = at, self.wait(measure)
+        return at
+
+    def click(self, selector, pressed=lambda: None):
+        x, y = self.middle(selector)
+        self.call("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, button="left", clickCount=1)
+        pressed()
+        self.call("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y, button="left", clickCount=1)
 
     def fill(self, selector, text):
         self.wait("(() => { const e = document.querySelector(%s); if (!e) return false; e.focus();"

@@ -457,6 +457,24 @@ def password(base):
         holds(metric(d, 'reader_requests_total{api="page"}') >= 10, "requests of the page")
 
 
+# The column's next refreshes wait for letColumnIn(), which returns when they are done.
+HOLD_COLUMN = """(() => {
+    const request = window.fetch, open = new Promise(done => { window.openColumn = done; });
+    let passed, n = 0;
+    const all = new Promise(done => { passed = done; });
+    window.letColumnIn = () => { openColumn(); return all; };
+    window.fetch = async (...what) => {
+        const response = await request(...what);
+        if (String(what[0]).includes('part=column')) {
+            const text = await response.text();
+            n++;
+            response.text = async () => { await open; setTimeout(() => --n || passed(), 0); return text; };
+        }
+        return response;
+    };
+})()"""
+
+
 def labelled(d, label):
     return greader_ids(d, "user/-/label/" + label)
 
@@ -496,11 +514,13 @@ def labels(base):
         b.wait("document.querySelectorAll('.open .label').length === 2")
         b.key("j")
         b.wait("document.querySelector('.open .content') && !document.querySelector('.open .label')")
+        b.js(HOLD_COLUMN)
         b.key("l")
         b.call("Input.insertText", text="garden")
         b.key("Enter")
         b.there(".open .label")
-        b.click("#column .tags li:last-child a")
+        # the column is refreshed while a link in it is pressed
+        b.click("#column .tags li:last-child a", pressed=lambda: b.js("letColumnIn()"))
         b.wait("document.querySelector('h1').textContent === 'garden'")
         equal((rows(b), b.js("document.querySelector('.tags [aria-current]').textContent")), (2, "garden"))
         pictures(b, "label-view")
