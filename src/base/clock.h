@@ -16,6 +16,9 @@
 #define FW_MINUTE_MS (60 * FW_SECOND_MS)
 #define FW_HOUR_MS (60 * FW_MINUTE_MS)
 #define FW_DAY_MS (24 * FW_HOUR_MS)
+/* An interval that the owner of a feed sets counts within these bounds. */
+#define FW_OWN_INTERVAL_MIN_MS FW_MINUTE_MS
+#define FW_OWN_INTERVAL_MAX_MS (30 * FW_DAY_MS)
 #define FW_NO_TIME INT64_MIN /* "no date", wherever a date may be missing */
 
 struct fw_civil {

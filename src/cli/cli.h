@@ -154,6 +154,8 @@ bool cli_as_lines(const struct cli *c); /* --jsonl */
  */
 FW_MUST_CHECK bool cli_value_int(struct cli *c, const char *name, int64_t min, int64_t *out);
 FW_MUST_CHECK bool cli_value_duration(struct cli *c, const char *name, int64_t *out_ms);
+/* --interval of a feed; says so if the schedule will take a longer or shorter one. */
+FW_MUST_CHECK bool cli_value_interval(struct cli *c, int64_t *out_ms);
 /*
  * A time: "2h" (ago), "yesterday", a date. Once before the store is opened, for its errors, and
  * once more after: "2h" is 2 h before the store's time.
@@ -373,9 +375,17 @@ bool cli_is_number(const char *word, int64_t *id);
  * only one feed has. Strings live in c->arena. 0 or an exit code.
  */
 FW_MUST_CHECK int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed);
+/* After an empty list: has no feed this folder? Then says so. */
+bool cli_folder_missing(struct cli *c, const char *folder);
 /* cmd_user.c: the account of this name; strings live as long as the command. 0 or an exit code. */
 struct fw_account;
 FW_MUST_CHECK int cli_account(struct cli *c, const char *name, struct fw_account *out);
+/*
+ * cmd_user.c: subscribe the account to these feeds, as fw_account_import() does. 0 or an exit code.
+ */
+FW_MUST_CHECK int cli_account_import(struct cli *c, const char *name, struct fw_feed_new *feed, size_t n);
+/* A feed of cli_account_import() that is left out. Returns CLI_SOME. */
+int cli_fail_login(struct cli *c, const char *where, struct fw_str url);
 /*
  * Open the store and find the feeds that the arguments name, c->arg_n of them: all, before one is
  * changed. 0 or an exit code.

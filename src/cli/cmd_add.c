@@ -2,7 +2,7 @@
 /*
  * add URL...: subscribe to all URLs, or to none if one is invalid. Only --check fetches anything.
  */
-#include <errno.h>
+#include <unistd.h>
 
 #include "base/url.h"
 #include "cli/cli.h"
@@ -71,9 +71,12 @@ static int add_parse_args(struct cli *c, struct fw_feed_new *feed)
 	struct fw_err err = {0};
 	int rc = CLI_OK;
 
+	if (cli_value(c, "user") && cli_value(c, "interval"))
+		return cli_usage(
+			c, "--user and --interval exclude each other: the interval is of the feed, for all accounts");
 	if (title && c->arg_n > 1)
 		return cli_usage(c, "--title needs exactly one URL, not %d", c->arg_n);
-	if (!cli_value_duration(c, "interval", &interval_ms))
+	if (!cli_value_interval(c, &interval_ms))
 		return CLI_USAGE;
 	for (int i = 0; i < c->arg_n; i++) {
 		struct fw_feed_new *f = &feed[i];
@@ -81,23 +84,60 @@ static int add_parse_args(struct cli *c, struct fw_feed_new *feed)
 		f->user_title = fw_str(title);
 		f->folder = fw_str(folder);
 		f->interval_ms = interval_ms;
-		if (fw_url_clean(&c->arena, fw_str(c->arg[i]), &f->url, &f->username, &f->password, &err))
-			rc = cli_usage(c, "%s: %s", cli_url_show(c, c->arg[i]), err.text);
+		if (!fw_url_clean(&c->arena, fw_str(c->arg[i]), &f->url, &f->username, &f->password, &err))
+			continue;
+		if (access(c->arg[i], F_OK) == 0 || fw_str_starts(fw_str(c->arg[i]), FW_STR("./")))
+			rc = cli_usage(c,
+				"'%.200s' is a file, not a URL: a list of feeds is for 'feedwheel import', a feed for"
+				" 'feedwheel parse' or 'feedwheel push'",
+				c->arg[i]);
+		else
+			rc = cli_usage(c, "%s: %s", *c->arg[i] ? cli_url_show(c, c->arg[i]) : "''", err.text);
 	}
 	return rc;
 }
 
+static int add_store(struct cli *c, struct fw_feed_new *feed, size_t n)
+{
+	const char *user = cli_value(c, "user");
+	struct fw_err err = {0};
+
+	if (user)
+		return cli_account_import(c, user, feed, n);
+	return fw_store_subscribe(c->store, feed, n, &err) ? cli_store_failed(c, &err) : 0;
+}
+
+/* What a known feed keeps, though the command names another value. */
+static void add_note_kept(struct cli *c, const struct fw_feed_new *f)
+{
+	static const char *const OPTION[] = {"title", "folder", "interval"};
+	bool given = false;
+
+	for (size_t i = 0; i < FW_N(OPTION); i++)
+		given |= cli_value(c, OPTION[i]) != NULL;
+	if (given && cli_value(c, "user"))
+		cli_note(c, "the feed keeps its title and folder: the page's list of feeds changes them");
+	else if (given)
+		cli_note(c,
+			"feed %lld keeps its title, folder and interval (to change them, run 'feedwheel set %lld' with"
+			" the same options)",
+			(long long)f->id, (long long)f->id);
+}
+
 static int add_subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_response *answer, size_t n)
 {
-	struct fw_err err = {0};
 	size_t added = 0;
 	struct cli_list l;
-	int rc = CLI_OK;
+	int rc = add_store(c, feed, n);
 
-	if (fw_store_subscribe(c->store, feed, n, &err))
-		return cli_store_failed(c, &err);
+	if (rc)
+		return rc;
 	cli_list_begin(&l, c, NULL, 0);
 	for (size_t i = 0; i < n; i++) {
+		if (!feed[i].id) {
+			rc = cli_fail_login(c, "not subscribed", feed[i].url);
+			continue;
+		}
 		if (l.as_json) {
 			cli_added_json(cli_list_item(&l), &feed[i]);
 			cli_list_item_end(&l);
@@ -107,6 +147,8 @@ static int add_subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_resp
 			cli_out(c, "%s\n", feed[i].existed ? " (already subscribed)" : "");
 		}
 		added += !feed[i].existed;
+		if (feed[i].existed)
+			add_note_kept(c, &feed[i]);
 		rc = FW_MAX(rc, add_store_visit(c, &feed[i], &answer[i]));
 	}
 	cli_list_end(&l);
@@ -139,6 +181,7 @@ static const struct cli_option ADD_OPTION[] = {
 	{"folder", "FOLDER", "add to this folder; a/b is folder b in folder a"},
 	{"title", "TEXT", "show the feed under this title"},
 	{"interval", "TIME", "poll every TIME (30m, 6h) instead of adapting to the feed"},
+	{"user", "USER", "subscribe them for this account"},
 	{"check", NULL, "fetch first; subscribe only to feeds, and for a page to the feed it advertises"},
 	CLI_LIST_OPTIONS,
 	{NULL, NULL, NULL},
@@ -156,7 +199,8 @@ const struct cli_command cli_add = {
 	.examples = "  feedwheel add https://example.org/feed.xml\n"
 		    "  feedwheel add example.org               a page: 'run' finds its feed\n"
 		    "  feedwheel add --folder news/world https://example.org/a.xml https://example.net/b.xml\n"
-		    "  feedwheel add --check example.org       finds it now, or does not subscribe\n",
+		    "  feedwheel add --check example.org       finds it now, or does not subscribe\n"
+		    "  feedwheel add --user alice example.org  alice reads it on the page\n",
 	.option = ADD_OPTION,
 	.min_args = 1,
 	.max_args = -1,

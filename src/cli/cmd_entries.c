@@ -275,6 +275,19 @@ static void entries_note_slow(struct cli *c, const struct fw_entry_query *q)
 			cli_count(n, s.entry_n, "entry is", "entries are"));
 }
 
+static void entries_note_none(struct cli *c, const struct fw_entry_query *q)
+{
+	if (cli_folder_missing(c, cli_value(c, "folder")))
+		return;
+	if (q->search.len || q->feed_n || q->since_ms || q->until_ms || q->folder.len)
+		cli_note(c, "no entries match");
+	else if (q->after_id)
+		cli_note(c, "no entry was stored after entry %lld (the newest: 'feedwheel entries --limit 1')",
+			(long long)q->after_id);
+	else
+		cli_note(c, "no entries yet (to fetch what is due, run 'feedwheel run --once')");
+}
+
 static int entries_run(struct cli *c)
 {
 	struct entries e = {
@@ -323,10 +336,7 @@ static int entries_run(struct cli *c)
 			cli_query_wrong(c, cli_value(c, "search") ? "--search" : "query", q.search, &err) :
 			cli_store_failed(c, &err);
 	if (!e.n && !e.as_json && !e.as_lines)
-		cli_note(c, "no entries%s",
-			q.search.len || q.feed_n || q.since_ms || q.until_ms || q.folder.len ?
-				" match" :
-				" yet (to fetch what is due, run 'feedwheel run --once')");
+		entries_note_none(c, &q);
 	entries_note_incomplete(&e);
 	return e.rc;
 }

@@ -273,6 +273,13 @@ static void help_json(struct cli *c, const struct cli_command *k, bool settings)
 	cli_json_object_end(&w, c);
 }
 
+/* The remedy is the list of commands, not the help of help. */
+static int help_unknown(struct cli *c, const char *topic)
+{
+	c->command = NULL;
+	return cli_command_unknown(c, topic);
+}
+
 static int help_run(struct cli *c)
 {
 	const char *topic = c->arg_n ? c->arg[0] : NULL;
@@ -286,7 +293,7 @@ static int help_run(struct cli *c)
 	else if (cli_flag(c, "complete"))
 		cli_complete_words(c, topic);
 	else if (topic && !settings && !k)
-		return cli_command_unknown(c, topic);
+		return help_unknown(c, topic);
 	else if (cli_flag(c, "sample-config"))
 		cli_sample(c);
 	else if (cli_flag(c, "json"))

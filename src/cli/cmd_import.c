@@ -227,11 +227,22 @@ static int import_read(struct import *im, enum import_step step, struct fw_err *
 		import_list(im, import_skip_bom(im->text));
 }
 
+/* A list of URLs has no NUL; each line of a program would be one more wrong address. */
+static bool import_is_binary(struct fw_str text)
+{
+	return !import_is_markup(text) && text.len && memchr(text.p, 0, text.len);
+}
+
 static int import_check(struct import *im)
 {
 	struct fw_err err = {0};
-	int rc = import_read(im, IMPORT_CHECK, &err);
+	int rc;
 
+	if (import_is_binary(im->text))
+		return cli_fail(im->c, CLI_SOME,
+			"%s: neither OPML nor text: it has NUL bytes; give an OPML file, or text with one URL per line",
+			im->name);
+	rc = import_read(im, IMPORT_CHECK, &err);
 	if (rc == FW_ENOMEM)
 		return cli_fail(im->c, CLI_SOME, "%s: out of memory; nothing was imported", im->name);
 	if (rc)
@@ -279,9 +290,7 @@ static void import_leave_out(struct import *im)
 		}
 		im->refused++;
 		if (im->shown++ < SHOWN_MAX)
-			(void)cli_fail(im->c, CLI_SOME,
-				"%s: %.*s: the store has it with another login: put NAME:PASSWORD@ before the host",
-				im->name, FW_STR_ARG(im->feed[i].url));
+			(void)cli_fail_login(im->c, im->name, im->feed[i].url);
 	}
 	im->n = im->feed_n = n;
 }
@@ -304,20 +313,15 @@ static int import_put_all(void *ctx, const struct fw_subscribing *to, struct fw_
 static int import_for_user(struct import *im)
 {
 	struct cli *c = im->c;
-	struct fw_account a;
 	struct fw_err err = {0};
-	size_t added;
-	int rc = cli_account(c, im->user, &a);
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = import_read(im, IMPORT_STORE, &err);
-	if (rc)
+	if (import_read(im, IMPORT_STORE, &err))
 		return cli_fail(c, CLI_SOME, "%s: out of memory; nothing was imported", im->name);
-	rc = fw_account_import(c->store, a.id, im->feed, im->feed_n, c->now_ms, &added, &err);
+	rc = cli_account_import(c, im->user, im->feed, im->feed_n);
 	if (!rc)
 		import_leave_out(im);
-	return !rc ? 0 : rc == FW_EINVAL ? cli_fail(c, CLI_USAGE, "%s", err.text) : cli_store_failed(c, &err);
+	return rc;
 }
 
 static int import_store(struct import *im)

@@ -175,9 +175,11 @@ static int list_run(struct cli *c)
 	cli_list_end(&l.out);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
-	if (!l.out.n && !l.out.as_json)
-		cli_note(
-			c, "%s", l.failing ? "no feed is failing" : "no feeds (to subscribe, run 'feedwheel add URL')");
+	if (!l.out.n && !l.out.as_json && !cli_folder_missing(c, cli_value(c, "folder")))
+		cli_note(c, "%s",
+			l.failing                            ? "no feed is failing" :
+				q.match.len || q.status >= 0 ? "no feed matches ('feedwheel list' lists all)" :
+							       "no feeds (to subscribe, run 'feedwheel add URL')");
 	return CLI_OK;
 }
 

@@ -54,7 +54,7 @@ static int set_run(struct cli *c)
 	unsigned what = (title ? FW_SET_TITLE : 0) | (folder ? FW_SET_FOLDER : 0) |
 		(cli_flag(c, "due") ? FW_SET_DUE : 0) | (cli_value(c, "interval") ? FW_SET_INTERVAL : 0);
 
-	if (!cli_value_duration(c, "interval", &to.interval_ms))
+	if (!cli_value_interval(c, &to.interval_ms))
 		return CLI_USAGE;
 	if (!what)
 		return cli_usage(c, "nothing to change: give --title, --folder, --interval or --due");

@@ -171,6 +171,7 @@ static int timeline_write(struct cli *c, const char *path, const struct fw_buf *
 	char *beside;
 	FILE *f;
 	bool good;
+	int rc;
 
 	if (strcmp(path, "-") == 0) {
 		cli_out_bytes(c, b->p, b->len);
@@ -183,10 +184,11 @@ static int timeline_write(struct cli *c, const char *path, const struct fw_buf *
 		good = false;
 	if (good && rename(beside, path) == 0)
 		return CLI_OK;
-	(void)cli_fail(c, CLI_SOME, "%s: cannot write the file: %s", path, strerror(errno));
+	rc = errno == ENOENT ? cli_fail(c, CLI_USAGE, "%s: the folder does not exist (create it)", path) :
+			       cli_fail(c, CLI_SOME, "%s: cannot write the file: %s", path, strerror(errno));
 	if (f)
 		(void)unlink(beside);
-	return CLI_SOME;
+	return rc;
 }
 
 /* Print the picture's headline and legend as JSON. path: of the picture, or NULL. */

@@ -59,6 +59,26 @@ int cli_account(struct cli *c, const char *name, struct fw_account *out)
 	return user_command_failed(c, &err);
 }
 
+int cli_account_import(struct cli *c, const char *name, struct fw_feed_new *feed, size_t n)
+{
+	struct fw_account a;
+	struct fw_err err = {0};
+	size_t added;
+	int rc = cli_account(c, name, &a);
+
+	if (rc)
+		return rc;
+	rc = fw_account_import(c->store, a.id, feed, n, c->now_ms, &added, &err);
+	return !rc ? 0 : rc == FW_EINVAL ? cli_fail(c, CLI_USAGE, "%s", err.text) : cli_store_failed(c, &err);
+}
+
+int cli_fail_login(struct cli *c, const char *where, struct fw_str url)
+{
+	return cli_fail(c, CLI_SOME,
+		"%s: %.*s: the store has it with another login: put NAME:PASSWORD@ before the host", where,
+		FW_STR_ARG(url));
+}
+
 /* Open the store, and find the account of the first argument. */
 static int user_open(struct cli *c, unsigned flags, struct fw_account *out)
 {
@@ -153,8 +173,53 @@ static int user_done(struct cli *c, const char *text)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
+static int user_added_json(struct cli *c, const struct fw_account_all *all)
+{
+	struct cli_json w;
+
+	cli_json_object_begin(&w, c);
+	fw_json_cstr(&w.j, "name", c->arg[1]);
+	fw_json_int(&w.j, "feeds", (int64_t)all->added_n);
+	cli_json_object_end(&w, c);
+	return CLI_OK;
+}
+
+/* How feeds come into an account that has none. all: those that the store would give. */
+static void user_note_no_feeds(struct cli *c, const struct fw_account_all *all)
+{
+	const char *name = c->arg[1];
+	char n[FW_RFC3339_MAX];
+
+	cli_note(c,
+		"%s has no feeds yet: they come in on the page, with a reader, and with 'feedwheel add --user %s URL'"
+		" or 'feedwheel import --user %s FILE'",
+		name, name, name);
+	if (all->added_n)
+		cli_note(c,
+			"for all %s feeds that this store collects, run 'feedwheel export | feedwheel import --user %s"
+			" -' (or add accounts with --all-feeds)",
+			cli_number(n, (int64_t)all->added_n), name);
+}
+
+static void user_note_all_feeds(struct cli *c, const struct fw_account_all *all)
+{
+	char n[FW_RFC3339_MAX];
+
+	if (all->added_n)
+		cli_note(c, "%s has %s of this store now", c->arg[1],
+			cli_count(n, (int64_t)all->added_n, "feed", "feeds"));
+	else
+		cli_note(c, "this store collects no feeds yet (to subscribe, run 'feedwheel add --user %s URL')",
+			c->arg[1]);
+	if (all->login_n)
+		cli_note(c, "%s with a login: only who knows it may subscribe, by the address with NAME:PASSWORD@",
+			cli_count(n, (int64_t)all->login_n, "feed is left out", "feeds are left out"));
+}
+
 static int user_command_add(struct cli *c)
 {
+	bool all_feeds = cli_flag(c, "all-feeds");
+	struct fw_account_all all = {0};
 	char password[PASSWORD_CAP];
 	struct fw_err err = {0};
 	int64_t id;
@@ -166,7 +231,16 @@ static int user_command_add(struct cli *c)
 			c->store, fw_str(c->arg[1]), fw_str(password), cli_flag(c, "admin"), c->now_ms, &id, &err))
 		rc = user_command_failed(c, &err);
 	explicit_bzero(password, sizeof(password));
-	return rc ? rc : user_done(c, "added");
+	if (!rc && fw_account_subscribe_all(c->store, id, 0, !all_feeds, c->now_ms, &all, &err))
+		rc = user_command_failed(c, &err);
+	if (rc)
+		return rc;
+	rc = all_feeds && cli_as_json(c) ? user_added_json(c, &all) : user_done(c, "added");
+	if (all_feeds)
+		user_note_all_feeds(c, &all);
+	else
+		user_note_no_feeds(c, &all);
+	return rc;
 }
 
 static int user_command_passwd(struct cli *c)
@@ -384,6 +458,7 @@ static int user_run(struct cli *c)
 
 static const struct cli_option USER_OPTION[] = {
 	{"admin", NULL, "add: the account may use the operator's routes too"},
+	{"all-feeds", NULL, "add: subscribe the account to all feeds that the store collects"},
 	{"fever", NULL, "token: for a Fever client, which types it as its password"},
 	{"json", NULL, "print a JSON object; list, tokens: an array of objects"},
 	{"jsonl", NULL, "print one JSON object per line"},
@@ -398,8 +473,11 @@ const struct cli_command cli_user = {
 		 "They need an SQL store.\n"
 		 "'add' and 'passwd' read the password from the terminal, or from the first line of the input. 'token' "
 		 "prints a new token\n"
-		 "for a client, once. Without accounts nothing changes.\n",
-	.examples = "  feedwheel user add alice\n  feedwheel user token alice phone\n"
+		 "for a client, once. Without accounts nothing changes.\n"
+		 "A new account has no feeds: they come in with --all-feeds, on the page, with a reader, and with "
+		 "'add --user' and\n"
+		 "'import --user'.\n",
+	.examples = "  feedwheel user add alice --all-feeds\n  feedwheel user token alice phone\n"
 		    "  feedwheel user revoke alice phone\n",
 	.option = USER_OPTION,
 	.min_args = 1,

@@ -153,13 +153,19 @@ static int websub_command_switch(struct cli *c, bool on)
 		fw_json_bool(&w.j, "on", on);
 		cli_json_object_end(&w, c);
 	} else {
-		cli_out(c, on ? "subscribing at the hub of " : "unsubscribing at the hub of ");
+		cli_out(c,
+			!on               ? "unsubscribing at the hub of " :
+				f.hub.len ? "subscribing at the hub of " :
+					    "switched on for ");
 		cli_out_safe(c, f.url);
 		cli_out(c, "\n");
 	}
 	if (on && !f.hub.len)
-		cli_note(c, "the feed names no WebSub hub so far (an rssCloud hub works too)");
-	cli_note(c, "a running server does this within seconds");
+		cli_note(c,
+			"the feed names no WebSub hub so far: a running server subscribes when a visit finds one, "
+			"or an rssCloud hub");
+	else
+		cli_note(c, "a running server does this within seconds");
 	return CLI_OK;
 }
 

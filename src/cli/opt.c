@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
 #include "base/banned.h"
@@ -133,6 +134,15 @@ static int settings_check(struct cli *c)
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
+static bool option_of_commands(struct fw_str name)
+{
+	for (const struct cli_command *const *k = cli_commands; *k; k++) {
+		if ((*k)->option && cli_option_find((*k)->option, name))
+			return true;
+	}
+	return false;
+}
+
 static int option_unknown(struct cli *c, struct fw_str name)
 {
 	struct fw_suggest suggest = {.word = name};
@@ -151,7 +161,10 @@ static int option_unknown(struct cli *c, struct fw_str name)
 			fw_suggest_offer(&suggest, s[i].name);
 	}
 	cli_dashed(&dashed, suggest.best ? suggest.best : "");
-	if (suggest.best)
+	if (!c->command && option_of_commands(name))
+		rc = cli_usage(c, "missing command: --%.*s is an option of commands, such as 'feedwheel list'",
+			FW_STR_ARG(fw_str_sub(name, 0, 60)));
+	else if (suggest.best)
 		rc = cli_usage(c, "unknown option '--%.*s': did you mean '%.*s'?", FW_STR_ARG(fw_str_sub(name, 0, 60)),
 			FW_STR_ARG(fw_buf_str(&dashed)));
 	else
@@ -571,6 +584,16 @@ bool cli_value_duration(struct cli *c, const char *name, int64_t *out_ms)
 		return true;
 	(void)cli_usage(c, "--%s must be a duration such as 90s, 15m, 2h or 1d, not '%.60s'", name, text);
 	return false;
+}
+
+bool cli_value_interval(struct cli *c, int64_t *out_ms)
+{
+	if (!cli_value_duration(c, "interval", out_ms))
+		return false;
+	if (*out_ms && (*out_ms < FW_OWN_INTERVAL_MIN_MS || *out_ms > FW_OWN_INTERVAL_MAX_MS))
+		cli_note(c, "--interval %.60s: a feed is polled once a minute at most, and once in 30 days at least",
+			cli_value(c, "interval"));
+	return true;
 }
 
 bool cli_value_time(struct cli *c, const char *name, int64_t *at_ms)

@@ -227,6 +227,25 @@ const char *cli_url_show(struct cli *c, const char *url)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+static int session_feed_found(void *ctx, const struct fw_feed *f)
+{
+	(void)f;
+	*(bool *)ctx = true;
+	return 1;
+}
+
+bool cli_folder_missing(struct cli *c, const char *folder)
+{
+	const struct fw_feed_query q = {.status = -1, .folder = fw_str(folder), .limit = 1};
+	struct fw_err err;
+	bool found = false;
+
+	if (!folder || !*folder || fw_store_feed_list(c->store, &q, session_feed_found, &found, &err) < 0 || found)
+		return false;
+	cli_note(c, "no feed is in folder '%.200s' ('feedwheel folders' lists the folders)", folder);
+	return true;
+}
+
 int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limit, struct fw_buf *out)
 {
 	bool in = strcmp(path, "-") == 0;
@@ -235,7 +254,8 @@ int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limi
 
 	*out = FW_BUF_INIT(max_bytes + READ_BYTES);
 	if (fd < 0)
-		return cli_fail(c, CLI_USAGE, "%s: %s", path, strerror(errno));
+		return cli_fail(c, CLI_USAGE, "%s: %s: name a file that exists, or - for standard input", path,
+			strerror(errno));
 	while (n > 0) {
 		char *to = fw_buf_room(out, READ_BYTES);
 
@@ -251,7 +271,8 @@ int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limi
 			continue;
 		}
 		if (n < 0)
-			rc = cli_fail(c, CLI_USAGE, "%s: %s", in ? "standard input" : path, strerror(errno));
+			rc = cli_fail(c, CLI_USAGE, "%s: %s%s", in ? "standard input" : path, strerror(errno),
+				errno == EISDIR ? ": name a file in it" : "");
 		else
 			out->len += (size_t)n;
 	}

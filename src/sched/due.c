@@ -38,8 +38,6 @@
 #define PROBE_MS (30 * FW_DAY_MS)
 #define PROBE_MAX_MS (180 * FW_DAY_MS)
 #define WEEK_MS (7 * FW_DAY_MS)
-#define OWNER_MIN_MS FW_MINUTE_MS
-#define OWNER_MAX_MS (30 * FW_DAY_MS)
 #define ALL_HOURS 0xffffffu
 #define ALL_DAYS 0x7fu
 
@@ -103,7 +101,7 @@ static void due_base(struct due_calc *d)
 	int64_t interval_ms = d->f->interval_ms;
 
 	if (interval_ms > 0) {
-		d->delay_ms = clamp_i64(interval_ms, OWNER_MIN_MS, OWNER_MAX_MS);
+		d->delay_ms = clamp_i64(interval_ms, FW_OWN_INTERVAL_MIN_MS, FW_OWN_INTERVAL_MAX_MS);
 		reason_add(d,
 			d->delay_ms == interval_ms ? "the owner's interval %s" : "the owner's interval, clamped to %s",
 			duration_text(d->delay_ms).s);
@@ -287,7 +285,7 @@ static void due_retry_after(struct due_calc *d)
 
 static void due_jitter(struct due_calc *d, uint64_t rnd)
 {
-	int64_t span = d->delay_ms / 10, floor = d->f->interval_ms > 0 ? OWNER_MIN_MS : d->p.min_ms, jitter;
+	int64_t span = d->delay_ms / 10, floor = d->f->interval_ms > 0 ? FW_OWN_INTERVAL_MIN_MS : d->p.min_ms, jitter;
 
 	if (d->not_sooner || (fw_visit_succeeded(d->f->kind) && d->delay_ms - span < floor))
 		jitter = (int64_t)(rnd % (uint64_t)(clamp_i64(span, FW_MINUTE_MS, FW_HOUR_MS) + 1));
@@ -356,15 +354,15 @@ static void policy_clamp(const struct fw_due_policy *from, struct fw_due_policy 
 
 	fw_due_policy_default(&standard);
 	*p = from ? *from : standard;
-	p->min_ms = p->min_ms > 0 ? FW_MIN(p->min_ms, OWNER_MAX_MS) : standard.min_ms;
+	p->min_ms = p->min_ms > 0 ? FW_MIN(p->min_ms, FW_OWN_INTERVAL_MAX_MS) : standard.min_ms;
 	p->max_ms = clamp_i64(p->max_ms > 0 ? p->max_ms : standard.max_ms, p->min_ms, 365 * FW_DAY_MS);
 	p->normal_ms = clamp_i64(p->normal_ms > 0 ? p->normal_ms : standard.normal_ms, p->min_ms, p->max_ms);
-	p->error_min_ms = p->error_min_ms > 0 ? FW_MIN(p->error_min_ms, OWNER_MAX_MS) : standard.error_min_ms;
+	p->error_min_ms = p->error_min_ms > 0 ? FW_MIN(p->error_min_ms, FW_OWN_INTERVAL_MAX_MS) : standard.error_min_ms;
 	p->error_max_ms = clamp_i64(
 		p->error_max_ms > 0 ? p->error_max_ms : standard.error_max_ms, p->error_min_ms, 365 * FW_DAY_MS);
 	p->retry_after_max_ms = p->retry_after_max_ms > 0 ? FW_MIN(p->retry_after_max_ms, 365 * FW_DAY_MS) :
 							    standard.retry_after_max_ms;
-	p->pushed_ms = p->pushed_ms > 0 ? FW_MIN(p->pushed_ms, OWNER_MAX_MS) : standard.pushed_ms;
+	p->pushed_ms = p->pushed_ms > 0 ? FW_MIN(p->pushed_ms, FW_OWN_INTERVAL_MAX_MS) : standard.pushed_ms;
 	p->target = p->target > 0 ? FW_MIN(p->target, 1000.0) : standard.target;
 }
 

@@ -368,6 +368,12 @@ def usage(base):
             (("add", "http://exa mple.org/"), ("exa mple",)),
             (("add", "x"), ("write https://",)),
             (("add", "--interval", "soon", "https://a.example/"), ("such as 90s",)),
+            (("add", "./feed.xml"), ("'./feed.xml' is a file, not a URL", "feedwheel parse")),
+            (("add", "/etc/passwd"), ("'/etc/passwd' is a file, not a URL",)),
+            (("add", ""), ("'': the URL is empty",)),
+            (("add", "--user", "x", "--interval", "2h", "https://a.example/"), ("--user and --interval exclude",)),
+            (("help", "nosuch"), ("unknown command 'nosuch' (see 'feedwheel help')",)),
+            (("--json",), ("missing command: --json is an option of commands",)),
             (("add", "--title", "T", "https://a.example/", "https://b.example/"), ("--title needs exactly one URL",)),
             (("set", "https://a.example/"), ("nothing to change",)),
             (("entries", "--since", "whenever"), ("2026-11-01",)),
@@ -381,9 +387,9 @@ def usage(base):
             (("entries", "--by", "relevance", "--after", "1", "x"), ("--by relevance and --after exclude",)),
             (("entries", "--by", "relevance", "--oldest-first", "x"), ("--oldest-first exclude",)),
             (("fetch", "gopher://x/"), ("not http or https",)),
-            (("import", "/nonexistent/feeds.opml"), ("/nonexistent/feeds.opml: No such file",)),
+            (("import", "/nonexistent.opml"), ("/nonexistent.opml: No such file or directory: name a file",)),
             (("parse", "/nonexistent.xml"), ("No such file",)),
-            (("parse", "/"), ("/: Is a directory",))):
+            (("parse", "/"), ("/: Is a directory: name a file in it",))):
         stderr_line(plain(*arguments, code=2, env={"FEEDWHEEL_STORE": "sqlite:" + base + "/s.db"}), *parts)
     holds(not os.path.exists(base + "/s.db"), "a usage error created a store")
 
@@ -572,6 +578,27 @@ def add(base):
     equal(w.run("add", "-q", "https://quiet.example/").stderr, "")
 
 
+@case("an empty list says why it is empty; what has no effect says so")
+def told(base):
+    w = Feedwheel(base)
+    w.run("add", "-q", "--folder", "news", "https://a.example/feed")
+    w.run("push", "1", "-", stdin='{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"1"}]}')
+    for arguments, words in (
+        (("list", "--folder", "nosuch"), "no feed is in folder 'nosuch' ('feedwheel folders'"),
+        (("entries", "--folder", "nosuch"), "no feed is in folder 'nosuch' ('feedwheel folders'"),
+        (("list", "--match", "nosuch"), "no feed matches"),
+        (("entries", "--after", "99"), "no entry was stored after entry 99"),
+        (("websub", "on", "1"), "the feed names no WebSub hub so far"),
+        (("add", "--folder", "other", "https://a.example/feed"), "'feedwheel set 1'"),
+        (("add", "--interval", "1s", "https://b.example/feed"), "--interval 1s: a feed is polled once a minute"),
+        (("set", "--interval", "60d", "1"), "--interval 60d: a feed is polled")):
+        holds(words in w.run(*arguments).stderr, arguments)
+    holds("subscribing" not in w.run("websub", "on", "1").stdout, "there is no hub")
+    r = w.run("import", FEEDWHEEL, code=1)
+    stderr_line(r, FEEDWHEEL + ": neither OPML nor text: it has NUL bytes")
+    equal(len(w.json("list")), 2)
+
+
 @case("import reads lists with comments and titles; it names and skips bad lines, and fetches nothing")
 def import_list(base):
     w = Feedwheel(base)
@@ -630,6 +657,29 @@ def import_user(base):
     r = w.run("import", "--user", "alice", "-", stdin=text, code=1)
     equal(r.stdout, "standard input: 0 added, 2 already subscribed, 2 refused\n")
     holds("no account" in w.run("import", "--user", "bob", "-", stdin=text, code=1).stderr, "no such account")
+    user = ["add", "--user", "alice"]
+    r = w.run(*user, "--folder", "mine", "https://d.example/feed", "https://c.example/feed", code=1)
+    holds(r.stdout.endswith("https://d.example/feed\n") and "c.example/feed: the store has it with" in r.stderr, r)
+    holds("the feed keeps its title" in w.run(*user, "--title", "T", "d.example/feed").stderr, "kept")
+    holds("https://d.example/feed" in w.run("export", "--user", "alice", "--folder", "mine").stdout, "subscribed")
+    holds("no account" in w.run("add", "--user", "bob", "https://d.example/", code=1).stderr, "no such account")
+
+
+@case("a new account has the store's feeds if it is added with --all-feeds, else it is told how they come in")
+def new_account(base):
+    w = Feedwheel(base)
+    notes = w.run("user", "add", "first", stdin="correct horse\n").stderr
+    holds("first has no feeds yet" in notes and "all " not in notes, notes)
+    w.run("import", "-q", "-", stdin="https://u:p@c.example/feed\nhttps://a.example/feed\nhttps://b.example/feed\n")
+    notes = w.run("user", "add", "alice", stdin="correct horse\n").stderr
+    holds("'feedwheel add --user alice URL'" in notes and "all 2 feeds" in notes, notes)
+    notes = w.run("user", "add", "bob", "--all-feeds", stdin="correct horse\n").stderr
+    holds("bob has 2 feeds of this store now" in notes and "1 feed is left out with a login" in notes, notes)
+    equal(json.loads(w.run("user", "add", "cora", "--all-feeds", "--json", stdin="correct horse\n").stdout),
+          {"name": "cora", "feeds": 2})
+    opml_text = w.run("export").stdout
+    w.run("import", "--user", "alice", "-", stdin=opml_text, code=1) # as the note says; one feed has a login
+    equal({u["name"]: u["feeds"] for u in w.json("user", "list")}, {"first": 0, "alice": 2, "bob": 2, "cora": 2})
 
 
 @case("folders and titles of OPML are the same after import and export")
@@ -948,7 +998,8 @@ def with_entries(base, *items):
     w = Feedwheel(base)
     w.run("add", "-q", "http://a.example/feed")
     w.run("push", "1", "-",
-          stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Things", "items": items[::-1]})) # newest first
+          stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Things", # the newest first
+                            "items": items[::-1]}))
     return w
 
 

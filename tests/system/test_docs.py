@@ -5,12 +5,15 @@ the lists of requests, metrics and settings."""
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import tempfile
+import types
 
 from http_server import http_server, free_port
+from page_client import PASSWORD, Visitor
 from harness import ROOT, STARTED, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for
 
 with open(os.path.join(ROOT, "docs", "api.md"), encoding="utf-8") as page:
@@ -56,6 +59,32 @@ def output_is(base, command, enough, what):
 
 def block(language, word):
     return next(b for b in re.findall("```%s\n(.*?)```" % language, PAGE, re.S) if word in b)
+
+
+@case("the steps at the top of README.md end at a page with entries; its speed is that of docs/performance.md",
+      needs="server")
+def readme(base):
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        text = f.read()
+    steps = re.findall(r"^    feedwheel (.*?)(?:\s+#.*)?$", text.split("## Why feedwheel")[0], re.M)
+    equal([s.split()[0] for s in steps], ["add", "run", "entries", "user", "run"])
+    with origin(base, samples(base), "--feeds", "1") as o:
+        w, port = Feedwheel(base), free_port()
+        for step in steps[:-1]:
+            words = shlex.split(step.replace("https://example.org/feed.xml", o.urls[0]))
+            output = w.run(*words, stdin=PASSWORD + "\n").stdout
+            holds(output, step)
+        p = w.start(*shlex.split(steps[-1].replace("127.0.0.1:8080", "127.0.0.1:%d" % port)))
+        try:
+            wait_for("the server", lambda: "listening on" in w.log())
+            reader = Visitor(types.SimpleNamespace(port=port)).log_in()
+            holds('<li class="row unread"' in reader.request("GET", "/")[1], "a page without entries")
+        finally:
+            p.terminate()
+            p.wait()
+    with open(os.path.join(ROOT, "docs", "performance.md"), encoding="utf-8") as f:
+        [ratio] = re.findall(r"^\| first run: .* \| ([\d.]+) \| <= [\d.]+ \|$", f.read(), re.M)
+    holds("%s times as long as `curl --parallel`" % ratio in text, ratio)
 
 
 @case("each command of docs/api.md gives the response below it")

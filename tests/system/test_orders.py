@@ -19,7 +19,7 @@ def filled(base, store=None, n=ENTRIES):
     """A store with a feed and its entries, which are indexed."""
     w = Feedwheel(base, store=store)
     w.run("add", "-q", "https://a.example/feed")
-    items = [{"id": "e%d" % i, "title": "%s %d" % ("wanted" if i % 3 == 0 else "other", i)} for i in range(n)]
+    items = [{"id": "e%d" % i, "title": "%s %d" % ("wanted" if i % 3 == 0 else "other", i)} for i in reversed(range(n))]
     w.run("push", "1", "-", stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}))
     w.run("pause", "-q", "1")
     w.run_once() # indexes
