@@ -177,6 +177,15 @@ FW_MUST_CHECK int fw_account_label_rename(
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
+/* Orders that read a row of each entry that matches, whatever the limit. */
+enum fw_stream_sort {
+	FW_SORT_NONE,
+	FW_SORT_CHANGED, /* when the entry was stored, or else last changed */
+	FW_SORT_TITLE,   /* its start, without case and accents */
+	FW_SORT_AUTHOR,  /* the same */
+	FW_SORT_N,
+};
+
 enum fw_read_filter { FW_READ_ANY, FW_READ_UNREAD, FW_READ_READ };
 
 /* Which entries of an account: all parts must hold. */
@@ -195,6 +204,7 @@ struct fw_stream {
 	struct fw_str search;        /* feedwheel-query(7); absent: none */
 	bool oldest_first;
 	bool by_date;                      /* by fw_store_entry_date() and id, else by id */
+	enum fw_stream_sort sort;          /* then by id; not with by_date */
 	int64_t behind_id, behind_date_ms; /* by_date: the last entry seen; 0: none */
 	size_t offset, limit;              /* limit 0: all; offset: of Miniflux, costs its rows */
 	bool content;
@@ -219,6 +229,13 @@ FW_MUST_CHECK int fw_account_ids(
 /* Entries by number, in the order of ids[]; those that the account may not see are left out. */
 FW_MUST_CHECK int fw_account_entries_get(struct fw_store *st, int64_t account_id, const int64_t *ids, size_t n,
 	bool content, fw_stream_cb *cb, void *ctx, struct fw_err *err);
+/*
+ * A query for what a person typed into a reader's search: the text itself, if it is one
+ * (feedwheel-query(7)), else its first words. *out in the arena or text; absent: there is no word,
+ * so nothing matches. FW_ENOMEM.
+ */
+FW_MUST_CHECK int fw_account_query(
+	struct fw_arena *a, struct fw_str text, int64_t now_ms, struct fw_str *out, struct fw_err *err);
 /* How many entries match; the cost of fw_account_ids(). */
 FW_MUST_CHECK int fw_account_count(struct fw_store *st, const struct fw_stream *s, int64_t *n, struct fw_err *err);
 

@@ -8,6 +8,7 @@
  * keep working, because they cannot be guessed.
  */
 #include <jansson.h>
+#include <sys/utsname.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -323,15 +324,22 @@ enum MHD_Result miniflux_import(struct greader *g)
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
+/* The version of the API; the members about the build are texts, because clients show them. */
 enum MHD_Result miniflux_version(struct greader *g)
 {
-	static const char *const EMPTY[] = {"commit", "build_date", "go_version", "compiler", "arch", "os"};
+	struct fw_json *j = &g->p.j;
+	struct utsname system = {.machine = "unknown"};
 
-	fw_json_object(&g->p.j, NULL);
-	fw_json_cstr(&g->p.j, "version", MINIFLUX_VERSION);
-	for (size_t i = 0; i < FW_N(EMPTY); i++)
-		fw_json_cstr(&g->p.j, EMPTY[i], "");
-	fw_json_end(&g->p.j);
+	(void)uname(&system);
+	fw_json_object(j, NULL);
+	fw_json_cstr(j, "version", MINIFLUX_VERSION);
+	fw_json_cstr(j, "commit", "feedwheel " FW_VERSION);
+	fw_json_cstr(j, "build_date", "unknown");
+	fw_json_cstr(j, "go_version", "none");
+	fw_json_cstr(j, "compiler", "C " __VERSION__);
+	fw_json_cstr(j, "arch", system.machine);
+	fw_json_cstr(j, "os", "linux");
+	fw_json_end(j);
 	return greader_json(g, 0);
 }
 

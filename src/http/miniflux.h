@@ -13,7 +13,7 @@
 #include "http/miniflux_filter.h"
 
 /* Its version: clients look there for what a server can do. */
-#define MINIFLUX_VERSION "2.2.0"
+#define MINIFLUX_VERSION "2.3.2"
 #define MINIFLUX_WORDS_PER_MINUTE 265
 
 /* 204, or the error of the store */
@@ -105,6 +105,7 @@ enum MHD_Result miniflux_discover(struct greader *g);
 /* ---- miniflux_entry.c ------------------------------------------------------------------------ */
 
 enum MHD_Result miniflux_entry_list(struct greader *g);
+enum MHD_Result miniflux_entry_ids(struct greader *g);
 enum MHD_Result miniflux_feed_entries(struct greader *g);
 enum MHD_Result miniflux_category_entries(struct greader *g);
 enum MHD_Result miniflux_entry_get(struct greader *g);

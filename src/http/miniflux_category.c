@@ -170,15 +170,14 @@ void miniflux_category_json(struct greader *g, const char *key, const struct min
 
 enum MHD_Result miniflux_category_list(struct greader *g)
 {
-	struct fw_str counts = http_form_get(&g->form, "counts");
+	bool counts = miniflux_bool(http_form_get(&g->form, "counts")) == 1;
 	struct miniflux_lists l;
 	int rc = miniflux_lists_read(g, 0, true, &l);
 
 	fw_json_array(&g->p.j, NULL);
 	for (size_t i = 0; !rc && i < l.n; i++) {
 		if (!l.category[i].hidden)
-			miniflux_category_json(g, NULL, &l.category[i],
-				fw_str_eq(counts, FW_STR("true")) || fw_str_eq(counts, FW_STR("1")));
+			miniflux_category_json(g, NULL, &l.category[i], counts);
 	}
 	fw_json_end(&g->p.j);
 	return greader_json(g, rc);

@@ -140,8 +140,9 @@ struct entries_page {
 	struct entry_writer w;
 	struct miniflux_filter f;
 	struct entry_parts parts;
-	size_t part_n; /* entries of the part that is being written */
-	bool full;     /* the response is */
+	size_t part_n;  /* entries of the part that is being written */
+	bool full;      /* the response is */
+	bool ids_alone; /* without the entries */
 };
 
 static int entry_category_by_id(const void *x, const void *y)
@@ -201,10 +202,10 @@ static int entry_parts_make(struct entries_page *l)
 		return fw_no_memory(&l->w.g->err);
 	if (l->f.order == MINIFLUX_BY_STATUS)
 		entry_parts_by_status(l);
-	else if (l->f.order == MINIFLUX_BY_ID || l->f.order == MINIFLUX_BY_DATE)
-		entry_parts_add(l, &l->f.s);
-	else
+	else if (l->f.order == MINIFLUX_BY_CATEGORY_TITLE || l->f.order == MINIFLUX_BY_CATEGORY_ID)
 		return entry_parts_by_category(l);
+	else
+		entry_parts_add(l, &l->f.s);
 	return 0;
 }
 
@@ -215,7 +216,10 @@ static int entries_page_add(void *ctx, const struct fw_stream_entry *e)
 	l->full = !greader_has_room(l->w.g);
 	if (l->full)
 		return 1;
-	entry_json(&l->w, e);
+	if (l->ids_alone)
+		fw_json_int(&l->w.g->p.j, NULL, e->entry->id);
+	else
+		entry_json(&l->w, e);
 	l->part_n++;
 	return 0;
 }
@@ -235,7 +239,9 @@ static int entry_part_write(struct entries_page *l, struct fw_stream s, size_t *
 	s.limit = all ? 0 : *left;
 	s.content = true;
 	l->part_n = 0;
-	if (show)
+	if (show && l->ids_alone)
+		rc = fw_account_ids(g->r->store, &s, entries_page_add, l, &g->err);
+	else if (show)
 		rc = fw_account_entries(g->r->store, &s, entries_page_add, l, &g->err);
 	if (rc < 0)
 		return rc;
@@ -261,15 +267,13 @@ static enum MHD_Result entries_page_send(struct entries_page *l)
 	if (l->f.nothing || l->f.changed_after_ms > http_now_ms(g->r))
 		l->parts.n = 0;
 	fw_json_object(&g->p.j, NULL);
-	fw_json_array(&g->p.j, "entries");
+	fw_json_array(&g->p.j, l->ids_alone ? "entry_ids" : "entries");
 	for (size_t i = 0; i < l->parts.n && !rc; i++)
 		rc = entry_part_write(l, l->parts.at[i], &skip, &left, &total);
 	fw_json_end(&g->p.j);
 	fw_json_int(&g->p.j, "total", total);
 	fw_json_end(&g->p.j);
 	fw_buf_finish(&l->w.html);
-	if (rc == FW_EINVAL && l->f.s.search.p) /* with the place in the query */
-		return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "invalid search: %s", g->err.text);
 	return greader_json(g, rc);
 }
 
@@ -296,25 +300,64 @@ static bool entries_page_named(struct entries_page *l, enum MHD_Result *ok)
 	return true;
 }
 
+/* Whatever a person typed is a search: what is no query is looked for word by word. */
+static int entries_page_search(struct entries_page *l)
+{
+	struct greader *g = l->w.g;
+	int rc;
+
+	if (!l->f.s.search.p)
+		return 0;
+	rc = fw_account_query(&g->p.arena, l->f.s.search, http_now_ms(g->r), &l->f.s.search, &g->err);
+	l->f.nothing = l->f.nothing || !l->f.s.search.p;
+	return rc;
+}
+
+/* The newest first, and more of them: what a client compares its own numbers with. */
+static void entries_page_ids(struct entries_page *l)
+{
+	struct fw_stream *s = &l->f.s;
+	bool all = !http_form_get(&l->w.g->form, "limit").len || !s->limit;
+
+	l->f.order = MINIFLUX_BY_ID;
+	s->sort = FW_SORT_NONE;
+	s->by_date = s->oldest_first = false;
+	s->limit = all ? MINIFLUX_IDS_MAX : FW_MIN(s->limit, (size_t)MINIFLUX_IDS_MAX);
+}
+
 /* The list's parameters; its path may have set feed_id or folder. */
 static enum MHD_Result entries_page(struct entries_page *l, int64_t feed_id, struct fw_str folder)
 {
 	const char *name, *expected;
 	enum MHD_Result ok = MHD_NO;
+	int rc;
 
 	if (!miniflux_filter_read(&l->w.g->form, &l->f, &name, &expected))
 		return greader_wrong(l->w.g, name, expected);
+	if (l->ids_alone)
+		entries_page_ids(l);
 	l->f.s.account_id = l->w.g->account.id;
 	l->f.s.feed_id = feed_id;
 	l->f.s.folder = folder;
 	l->f.s.folder_only = folder.p != NULL;
-	return entries_page_named(l, &ok) ? entries_page_send(l) : ok;
+	if (!entries_page_named(l, &ok))
+		return ok;
+	rc = entries_page_search(l);
+	return rc ? http_store_failed(l->w.g->r, rc, &l->w.g->err) : entries_page_send(l);
 }
 
 enum MHD_Result miniflux_entry_list(struct greader *g)
 {
 	struct entries_page l = {.w = {.g = g}};
 	int rc = miniflux_lists_read(g, 0, false, &l.w.l);
+
+	return rc ? http_store_failed(g->r, rc, &g->err) : entries_page(&l, 0, FW_STR_NONE);
+}
+
+enum MHD_Result miniflux_entry_ids(struct greader *g)
+{
+	struct entries_page l = {.w = {.g = g}, .ids_alone = true};
+	int rc = miniflux_lists_read(g, 0, true, &l.w.l);
 
 	return rc ? http_store_failed(g->r, rc, &g->err) : entries_page(&l, 0, FW_STR_NONE);
 }
@@ -462,11 +505,32 @@ static enum MHD_Result entries_invalid(struct greader *g, const char *words)
 	return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", words);
 }
 
+/* What becomes of the entries: status, starred or both. NULL: good, else what is wrong. */
+static const char *entries_edit_read(const json_t *o, struct fw_entry_edit *edit)
+{
+	static const int64_t STARRED[] = {FW_LABEL_STARRED};
+	const json_t *starred = json_object_get(o, "starred"), *status = json_object_get(o, "status");
+	struct fw_str word = http_json_text(o, "status");
+
+	*edit = (struct fw_entry_edit){.read = -1, .add = STARRED, .remove = STARRED};
+	if (fw_str_eq(word, FW_STR("removed")))
+		return "status: entries are not removed for one account (use read)";
+	if (fw_str_eq(word, FW_STR("read")) || fw_str_eq(word, FW_STR("unread")))
+		edit->read = word.p[0] == 'r';
+	else if (status && !json_is_null(status))
+		return "status: must be read or unread";
+	if (starred && !json_is_null(starred) && !json_is_boolean(starred))
+		return "starred: must be true or false";
+	edit->add_n = json_is_true(starred);
+	edit->remove_n = json_is_false(starred);
+	return edit->read < 0 && !edit->add_n && !edit->remove_n ? "status or starred: one of them is needed" : NULL;
+}
+
 static enum MHD_Result entries_set(struct greader *g, const json_t *o)
 {
 	const json_t *list = json_object_get(o, "entry_ids"), *one;
-	struct fw_str status = http_json_text(o, "status");
-	struct fw_entry_edit edit = {.read = fw_str_eq(status, FW_STR("read"))};
+	struct fw_entry_edit edit;
+	const char *wrong = entries_edit_read(o, &edit);
 	size_t n = json_array_size(list), i;
 	int64_t *ids = fw_arena_calloc(&g->p.arena, n + 1, sizeof(*ids));
 
@@ -480,10 +544,8 @@ static enum MHD_Result entries_set(struct greader *g, const json_t *o)
 			return entries_invalid(g, "entry_ids: must be numbers of entries");
 		ids[i] = json_integer_value(one);
 	}
-	if (fw_str_eq(status, FW_STR("removed")))
-		return entries_invalid(g, "status: entries are not removed for one account (use read)");
-	if (!edit.read && !fw_str_eq(status, FW_STR("unread")))
-		return entries_invalid(g, "status: must be read or unread");
+	if (wrong)
+		return entries_invalid(g, wrong);
 	return miniflux_done(g, fw_account_edit(g->r->store, g->account.id, ids, n, &edit, http_now_ms(g->r), &g->err));
 }
 

@@ -71,16 +71,25 @@ static bool filter_status(struct filter *f, struct miniflux_filter *out)
 	return true;
 }
 
-static bool filter_starred(struct filter *f, struct miniflux_filter *out)
+int miniflux_bool(struct fw_str s)
 {
-	int which = -1;
+	static const char *const WORD[] = {
+		"0", "1", "f", "t", "F", "T", "false", "true", "FALSE", "TRUE", "False", "True"};
 
-	if (!filter_word(f, "starred", "true false 1 0", &which))
-		return false;
+	for (int i = 0; i < (int)FW_N(WORD); i++) {
+		if (fw_str_eq(s, fw_str(WORD[i])))
+			return i % 2;
+	}
+	return -1;
+}
+
+static void filter_starred(struct filter *f, struct miniflux_filter *out)
+{
+	int starred = miniflux_bool(http_form_get(f->form, "starred"));
+
 	out->s.label_id = FW_LABEL_STARRED;
-	out->s.labelled = which >= 0 && which % 2 == 0;
-	out->s.not_labelled = which >= 0 && which % 2 == 1;
-	return true;
+	out->s.labelled = starred == 1;
+	out->s.not_labelled = starred == 0;
 }
 
 static bool filter_times(struct filter *f, struct miniflux_filter *out)
@@ -100,14 +109,20 @@ static bool filter_times(struct filter *f, struct miniflux_filter *out)
 
 static bool filter_order(struct filter *f, struct miniflux_filter *out)
 {
-	static const enum miniflux_order ORDER[] = {MINIFLUX_BY_DATE, MINIFLUX_BY_ID, MINIFLUX_BY_ID,
-		MINIFLUX_BY_STATUS, MINIFLUX_BY_CATEGORY_TITLE, MINIFLUX_BY_CATEGORY_ID};
+	static const struct {
+		enum miniflux_order order;
+		enum fw_stream_sort sort;
+	} ORDER[] = {{.order = MINIFLUX_BY_DATE}, {.order = MINIFLUX_BY_ID}, {.order = MINIFLUX_BY_ID},
+		{.order = MINIFLUX_BY_STATUS}, {.order = MINIFLUX_BY_CATEGORY_TITLE},
+		{.order = MINIFLUX_BY_CATEGORY_ID}, {MINIFLUX_BY_SORT, FW_SORT_CHANGED},
+		{MINIFLUX_BY_SORT, FW_SORT_TITLE}, {MINIFLUX_BY_SORT, FW_SORT_AUTHOR}};
+	const char *words = "published_at id created_at status category_title category_id changed_at title author";
 	int order = 0, down = 0;
 
-	if (!filter_word(f, "order", "published_at id created_at status category_title category_id", &order) ||
-		!filter_word(f, "direction", "asc desc", &down))
+	if (!filter_word(f, "order", words, &order) || !filter_word(f, "direction", "asc desc", &down))
 		return false;
-	out->order = ORDER[order];
+	out->order = ORDER[order].order;
+	out->s.sort = ORDER[order].sort;
 	out->s.by_date = out->order == MINIFLUX_BY_DATE;
 	out->s.oldest_first = !down;
 	return true;
@@ -149,8 +164,9 @@ bool miniflux_filter_read(
 	*out = (struct miniflux_filter){.nothing = false};
 	if (fw_str_trim(search).len)
 		out->s.search = search;
-	good = filter_status(&f, out) && filter_starred(&f, out) && filter_times(&f, out) && filter_order(&f, out) &&
-		filter_page(&f, out) && filter_number(&f, "before_entry_id", INT64_MAX, &out->s.before_id) &&
+	filter_starred(&f, out);
+	good = filter_status(&f, out) && filter_times(&f, out) && filter_order(&f, out) && filter_page(&f, out) &&
+		filter_number(&f, "before_entry_id", INT64_MAX, &out->s.before_id) &&
 		filter_number(&f, "after_entry_id", INT64_MAX, &out->s.after_id) &&
 		filter_number(&f, "feed_id", INT64_MAX, &out->feed_id) &&
 		filter_number(&f, "category_id", INT64_MAX, &out->category_id) && filter_tags(&f);

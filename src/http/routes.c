@@ -172,6 +172,7 @@ static const struct route ROUTE[] = {
 	MINIFLUX_GET("feeds/{id}/entries/{id}", miniflux_feed_entry),
 	MINIFLUX_GET("icons/{id}", miniflux_icon),
 	MINIFLUX_GET("entries", miniflux_entry_list),
+	MINIFLUX_GET("entries/ids", miniflux_entry_ids),
 	MINIFLUX_PUT("entries", miniflux_entries_set, true),
 	MINIFLUX_GET("entries/{id}", miniflux_entry_get),
 	MINIFLUX_PUT("entries/{id}/bookmark", miniflux_star, false),

@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/utf8.h"
+#include "query/query.h"
+#include "query/words.h"
 #include "store/accounts.h"
 #include "base/banned.h"
 
@@ -253,6 +255,33 @@ int fw_account_entries_get(struct fw_store *st, int64_t account_id, const int64_
 	fw_stream_cb *cb, void *ctx, struct fw_err *err)
 {
 	return n ? ACCOUNTS(st, entries_get, account_id, ids, n, content, cb, ctx, STORE_ERR(err)) : 0;
+}
+
+int fw_account_query(struct fw_arena *a, struct fw_str text, int64_t now_ms, struct fw_str *out, struct fw_err *err)
+{
+	struct fw_buf folded = FW_BUF_INIT(0), words = FW_BUF_INIT(0);
+	struct query_token word;
+	struct query_node *q;
+	struct fw_err why = {0};
+	struct fw_str rest;
+	int rc = query_parse(a, text, now_ms, &q, &why);
+
+	*out = text;
+	if (rc != FW_EINVAL)
+		return rc ? fw_no_memory(err) : 0;
+	query_words(&folded, fw_str_sub(text, 0, QUERY_LENGTH_MAX));
+	rest = fw_buf_str(&folded);
+	for (size_t n = 0; n < QUERY_TERMS_MAX && query_token_next(&rest, &word); n++) {
+		if (words.len + word.len >= QUERY_LENGTH_MAX)
+			break;
+		fw_buf_add(&words, word.text, word.len);
+		fw_buf_addc(&words, ' ');
+	}
+	*out = words.len ? fw_arena_str(a, fw_buf_str(&words)) : FW_STR_NONE;
+	rc = folded.rc || words.rc || a->failed ? fw_no_memory(err) : 0;
+	fw_buf_finish(&folded);
+	fw_buf_finish(&words);
+	return rc;
 }
 
 /* ---- edits ----------------------------------------------------------------------------------- */

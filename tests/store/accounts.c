@@ -532,7 +532,7 @@ END_TEST
 START_TEST(streams_are_limited_and_searched)
 {
 	struct fw_store *st = fresh(_i);
-	int64_t alice = account_add(st, "alice"), a, b, n, head;
+	int64_t alice = account_add(st, "alice"), a, b, n, head, all[70];
 	struct fw_stream s = {.account_id = alice};
 
 	a = account_subscribe(st, alice, "https://a.example/", "News");
@@ -579,6 +579,21 @@ START_TEST(streams_are_limited_and_searched)
 	s = (struct fw_stream){.account_id = alice, .feed_id = 3, .search = FW_STR("number")};
 	ck_assert_uint_eq(ids(st, s), 0);
 	account_subscribe(st, alice, "https://b.example/", "News/Deep");
+	/* other orders, which need a row of each */
+	for (enum fw_stream_sort sort = FW_SORT_CHANGED; sort < FW_SORT_N; sort++) {
+		s = (struct fw_stream){.account_id = alice, .sort = sort, .oldest_first = true};
+		ck_assert_uint_eq(ids(st, s), 70);
+		memcpy(all, L.id, sizeof(all));
+		s.limit = 9;
+		s.offset = 3;
+		ck_assert_uint_eq(entries(st, s), 9);
+		ck_assert_int_eq(memcmp(L.id, all + 3, 9 * sizeof(*all)), 0);
+		s.oldest_first = false;
+		ck_assert_uint_eq(entries(st, s), 9);
+		ck_assert_int_eq(L.id[0], all[66]);
+		OK(fw_account_count(st, &s, &n, &err));
+		ck_assert_int_eq(n, 70);
+	}
 	/* by date, on from the last one seen */
 	s = (struct fw_stream){.account_id = alice, .by_date = true, .limit = 7};
 	for (size_t seen = 0; seen < 70; seen += 7) {

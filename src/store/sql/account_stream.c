@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "query/words.h"
 #include "store/fields.h"
 #include "store/sql/accounts.h"
 #include "base/banned.h"
@@ -22,7 +24,8 @@
 #define SHOWN_WHOLE_MAX 100 /* rows with content */
 
 struct stream_key {
-	int64_t id, feed_id, date_ms;
+	int64_t id, feed_id;
+	int64_t date_ms; /* of an order that is not by date: the place in it */
 };
 
 struct stream_work {
@@ -210,6 +213,104 @@ static int stream_dates_read(struct stream_work *w)
 	return r.rc;
 }
 
+/* ---- other orders ---------------------------------------------------------------------------- */
+
+#define SORTED_READ 400  /* bytes of a text that count for its place */
+#define SORTED_BYTES 100 /* of these when they are folded */
+
+struct stream_text {
+	struct fw_str text; /* folded */
+	size_t nth;
+};
+
+struct stream_texts {
+	struct stream_work *w;
+	struct fw_arena arena;
+	struct fw_buf folded;
+	struct stream_text *at; /* of each number */
+};
+
+static int stream_changed_row(void *ctx, const struct sql_row *row)
+{
+	const struct stream_texts *t = ctx;
+	size_t n;
+
+	stream_keys(t->w, &n)[sql_int(row, 0)].date_ms = FW_MAX(sql_int(row, 1), sql_int(row, 2));
+	return 0;
+}
+
+static int stream_text_row(void *ctx, const struct sql_row *row)
+{
+	struct stream_texts *t = ctx;
+
+	fw_buf_reset(&t->folded);
+	query_words(&t->folded, fw_str_sub(sql_str(row, 1), 0, SORTED_READ));
+	t->at[sql_int(row, 0)].text = fw_arena_str(&t->arena, fw_str_sub(fw_buf_str(&t->folded), 0, SORTED_BYTES));
+	return t->folded.rc || t->arena.failed ? FW_ENOMEM : 0;
+}
+
+static int stream_text_compare(const void *a, const void *b)
+{
+	const struct stream_text *x = a, *y = b;
+	size_t n = FW_MIN(x->text.len, y->text.len);
+	int d = n ? memcmp(x->text.p, y->text.p, n) : 0;
+
+	return d ? d : (x->text.len > y->text.len) - (x->text.len < y->text.len);
+}
+
+/* Equal texts have the same place. */
+static void stream_places_set(struct stream_texts *t)
+{
+	size_t n;
+	struct stream_key *k = stream_keys(t->w, &n);
+	int64_t place = 0;
+
+	if (n)
+		qsort(t->at, n, sizeof(*t->at), stream_text_compare);
+	for (size_t i = 0; i < n; i++) {
+		place += i && stream_text_compare(&t->at[i - 1], &t->at[i]) != 0;
+		k[t->at[i].nth].date_ms = place;
+	}
+}
+
+#define SORT(columns)                                                                                 \
+	{                                                                                             \
+		"SELECT v.nth, " columns " FROM {rows} entries e WHERE e.id = v.spot", "nth:i spot:i" \
+	}
+static const struct sql_text STREAM_SORT[FW_SORT_N] = {
+	[FW_SORT_CHANGED] = SORT("e.changed_ms, e.seen_ms"),
+	[FW_SORT_TITLE] = SORT("e.title"),
+	[FW_SORT_AUTHOR] = SORT("e.author"),
+};
+
+/* Give the numbers so far their places in the order. */
+static int stream_places_read(struct stream_work *w)
+{
+	struct stream_texts t = {.w = w, .folded = FW_BUF_INIT(0)};
+	bool dates = w->q->sort == FW_SORT_CHANGED;
+	struct sql_rows r = {.s = w->s,
+		.err = w->err,
+		.fn = dates ? stream_changed_row : stream_text_row,
+		.ctx = &t,
+		.text = STREAM_SORT[w->q->sort]};
+	size_t n;
+	const struct stream_key *k = stream_keys(w, &n);
+
+	fw_arena_init(&t.arena, 0);
+	t.at = fw_arena_calloc(&t.arena, n + 1, sizeof(*t.at));
+	r.rc = t.at ? 0 : FW_ENOMEM;
+	for (size_t i = 0; i < n && !r.rc; i++) {
+		t.at[i].nth = i;
+		sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(k[i].id)));
+	}
+	r.rc = r.rc ? r.rc : sql_rows_end(&r);
+	if (!r.rc && !dates)
+		stream_places_set(&t);
+	fw_buf_finish(&t.folded);
+	fw_arena_finish(&t.arena);
+	return r.rc == FW_ENOMEM ? fw_no_memory(w->err) : r.rc;
+}
+
 static int stream_compare(const struct stream_key *x, const struct stream_key *y, bool by_date)
 {
 	if (by_date && x->date_ms != y->date_ms)
@@ -240,14 +341,16 @@ static int stream_date_down(const void *a, const void *b)
 static int stream_sorted(struct stream_work *w, int (*from)(struct stream_work *w))
 {
 	int rc = from(w);
+	bool by_date = w->q->by_date || w->q->sort;
 	struct stream_key *k;
 	size_t n;
 
 	rc = rc || !w->dated ? rc : stream_dates_read(w);
+	rc = rc || !w->q->sort || w->of->counted ? rc : stream_places_read(w);
 	k = stream_keys(w, &n);
 	if (!rc && n)
 		qsort(k, n, sizeof(*k),
-			w->q->by_date              ? w->q->oldest_first ? stream_date_up : stream_date_down :
+			by_date                    ? w->q->oldest_first ? stream_date_up : stream_date_down :
 				w->q->oldest_first ? stream_id_up :
 						     stream_id_down);
 	return rc;
@@ -333,7 +436,7 @@ static int stream_should_walk(struct stream_work *w, bool *walk)
 	int rc;
 
 	*walk = false;
-	if (w->wanted == SIZE_MAX)
+	if (w->wanted == SIZE_MAX || w->q->sort)
 		return 0;
 	rc = sql_query_int(w->s, "SELECT value FROM meta WHERE name = 'entry_id'", SQL_NONE, 0, &all, w->err);
 	rc = rc ? rc :
