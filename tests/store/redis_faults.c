@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -47,6 +48,7 @@ START_TEST(urls_and_options)
 		{"redis://h:99999", "port"},
 		{"redis://h/?prefix=a%20b", "prefix"},
 		{"redis://h/?verify=maybe", "yes or no"},
+		{"redis://h/?reply_max_mb=0", "reply_max_mb"},
 		{"redis+unix://", "write redis+unix:///path"},
 		{"redis+unix://host/path", "write redis+unix:///path"},
 	};
@@ -336,6 +338,66 @@ START_TEST(answers_of_others) /* replies of a server that is loading, of one tha
 		open_says(url, FW_STORE_CREATE, T[i].rc, T[i].words);
 		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	}
+	close(fd);
+}
+END_TEST
+
+/* Sends the start once, then the piece again and again, with a pause, until the client has gone. */
+static void answer_without_end(int fd, const char *start, const char *piece, size_t n, useconds_t pause_us)
+{
+	int c = accept(fd, NULL, NULL);
+	char drop[65536];
+
+	signal(SIGPIPE, SIG_IGN);
+	(void)!read(c, drop, sizeof(drop));
+	(void)!write(c, start, strlen(start));
+	while (n && write(c, piece, n) > 0)
+		usleep(pause_us);
+	while (read(c, drop, sizeof(drop)) > 0)
+		;
+	_exit(0);
+}
+
+static long peak_kb(void)
+{
+	struct rusage u;
+
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &u), 0);
+	return u.ru_maxrss;
+}
+
+START_TEST(answers_without_end) /* each ends by itself, and takes no memory that did not arrive */
+{
+	static char many[65536], ones[65536];
+	static const struct {
+		const char *options, *start, *piece;
+		size_t n;
+		useconds_t pause_us;
+		const char *words;
+	} T[] = {
+		{"timeout_ms=300", "*2147483647\r\n", "", 0, 0, "no answer in time"},
+		{"timeout_ms=300", "$1000000000\r\n", "x", 1, 10000, "no answer in time"},
+		{"timeout_ms=20", "$500000000\r\n", many, sizeof(many), 5000, "no answer in time"},
+		{"reply_max_mb=1", "$1000000000\r\n", many, sizeof(many), 0, "more than 1 MiB"},
+		{"reply_max_mb=1", "*100000000\r\n", ones, sizeof(ones), 0, "more than 1 MiB"},
+		{"reply_max_mb=1", "*1000\r\n*1000\r\n*1000\r\n*1000\r\n", "*1000\r\n", 7, 0, "is it a Redis server"},
+	};
+	int port, fd = listening(&port);
+	long before_kb = peak_kb();
+
+	memset(many, 'x', sizeof(many));
+	for (size_t i = 0; i < sizeof(ones); i += 4)
+		memcpy(ones + i, ":1\r\n", 4);
+	for (size_t i = 0; i < FW_N(T); i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			answer_without_end(fd, T[i].start, T[i].piece, T[i].n, T[i].pause_us);
+		ck_assert(fw_snprintf(url, sizeof(url), "redis://127.0.0.1:%d?%s", port, T[i].options));
+		open_says(url, FW_STORE_CREATE, FW_EIO, T[i].words);
+		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	}
+	ck_assert_int_lt(peak_kb() - before_kb, 100000);
 	close(fd);
 }
 END_TEST
@@ -1243,10 +1305,10 @@ int main(void)
 {
 	const TTest *const every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
 		refusals_pass, replica_without_its_master, replica_is_for_reading, functions_are_forgotten,
-		busy_with_a_script, silent_server, answers_of_others, disk_full, commit_that_comes_again,
-		padded_numbers, numbers_of_the_dead, commits_that_are_disturbed, server_is_killed_in_commit,
-		doctor_looks_at_durability, deep_check_finds, cluster_store_on_one_server, cluster_orders,
-		cluster_faults, cluster_inbox, cluster_retractions, over_tls};
+		busy_with_a_script, silent_server, answers_of_others, answers_without_end, disk_full,
+		commit_that_comes_again, padded_numbers, numbers_of_the_dead, commits_that_are_disturbed,
+		server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds, cluster_store_on_one_server,
+		cluster_orders, cluster_faults, cluster_inbox, cluster_retractions, over_tls};
 	TCase *t;
 
 	server_needed(&server_redis);

@@ -8,8 +8,11 @@
  *
  * Sending starts while a long pipeline is still collected, so that the server parses it meanwhile.
  * The exchange sends the rest and reads replies at the same time, so a long pipeline cannot block
- * both sides. A server that sends nothing for timeout_ms counts as dead. TCP keep-alive detects a
- * server that vanishes while the connection is idle.
+ * both sides. A server that makes no progress for timeout_ms counts as dead. TCP keep-alive detects
+ * a server that vanishes while the connection is idle.
+ *
+ * A reply takes memory as it arrives: what its header promises is not believed, and all replies of
+ * an exchange together have a limit.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -29,6 +32,14 @@
 #include "base/banned.h"
 
 #define PUSH_BYTES ((size_t)1 << 16) /* this many unsent bytes are sent before the exchange */
+#define DEPTH_MAX 7                  /* arrays in arrays; ours have two */
+#define ROOM_FIRST 1024              /* elements that an array gets room for before any arrived */
+/*
+ * A server that sends a byte now and then holds nobody: within timeout_ms it has to complete a
+ * reply, or to move this much; and all replies within this many times timeout_ms.
+ */
+#define PROGRESS_BYTES ((size_t)1 << 16)
+#define TIMEOUTS_MAX 20
 
 struct rs_conn {
 	const struct rs_target *target;
@@ -46,40 +57,79 @@ struct rs_conn {
 	size_t word_n; /* words of the command that is being collected; 0: none is */
 	bool broken;
 	bool answered; /* at least once */
+	struct fw_arena *arena;
+	size_t reply_bytes; /* taken from the arena for the replies of this exchange */
+	bool too_large;
 };
 
 /* ---- replies into an arena ------------------------------------------------------------------- */
 
+/* Memory for a reply. NULL: there is none left, or the replies are too large. */
+static void *reply_alloc(struct rs_conn *c, size_t n)
+{
+	size_t max = (size_t)c->target->reply_max_bytes;
+
+	if (n > max - FW_MIN(c->reply_bytes, max)) {
+		c->too_large = true;
+		return NULL;
+	}
+	c->reply_bytes += n;
+	return fw_arena_alloc(c->arena, n);
+}
+
+static bool reply_append(struct rs_conn *c, struct rs_reply *to, struct rs_reply *r)
+{
+	if (to->n == to->room) {
+		struct rs_reply **grown = reply_alloc(c, 2 * to->room * sizeof(r));
+
+		if (!grown)
+			return false;
+		memcpy(grown, to->elem, to->n * sizeof(r));
+		to->elem = grown;
+		to->room *= 2;
+	}
+	to->elem[to->n++] = r;
+	return true;
+}
+
 static struct rs_reply *reply_new(const redisReadTask *task, enum rs_type type)
 {
-	struct rs_reply *r = fw_arena_zalloc(task->privdata, sizeof(*r));
+	struct rs_conn *c = task->privdata;
+	struct rs_reply *r = reply_alloc(c, sizeof(*r));
 
 	if (!r)
 		return NULL;
-	r->type = type;
-	if (task->parent)
-		((struct rs_reply *)task->parent->obj)->elem[task->idx] = r;
-	return r;
+	*r = (struct rs_reply){.type = type};
+	return !task->parent || reply_append(c, task->parent->obj, r) ? r : NULL;
 }
 
 static void *reply_on_string(const redisReadTask *task, char *p, size_t len)
 {
 	struct rs_reply *r = reply_new(task, task->type == REDIS_REPLY_ERROR ? RS_ERROR : RS_TEXT);
+	char *text = r ? reply_alloc(task->privdata, len + 1) : NULL;
 
-	if (!r)
+	if (!text)
 		return NULL;
-	r->text = (struct fw_str){fw_arena_dup(task->privdata, p, len), len};
-	return r->text.p ? r : NULL;
+	memcpy(text, p, len);
+	text[len] = '\0';
+	r->text = (struct fw_str){text, len};
+	return r;
 }
 
 static void *reply_on_array(const redisReadTask *task, FW_HIREDIS_COUNT n)
 {
+	struct rs_conn *c = task->privdata;
 	struct rs_reply *r = reply_new(task, RS_ARRAY);
+	int depth = 0;
 
-	if (!r || (size_t)n == SIZE_MAX)
+	for (const redisReadTask *t = task; t && depth <= DEPTH_MAX; t = t->parent)
+		depth++;
+	if (!r || depth > DEPTH_MAX) {
+		c->too_large = true;
 		return NULL;
-	r->n = (size_t)n;
-	r->elem = fw_arena_calloc(task->privdata, r->n + 1, sizeof(struct rs_reply *));
+	}
+	r->room = FW_MIN((size_t)n, (size_t)ROOM_FIRST) + 1;
+	r->elem = reply_alloc(c, r->room * sizeof(struct rs_reply *));
 	return r->elem ? r : NULL;
 }
 
@@ -96,6 +146,23 @@ static void *reply_on_nil(const redisReadTask *task)
 {
 	return reply_new(task, RS_NIL);
 }
+
+#if FW_HIREDIS_RESP3
+/* Types that only a client gets that asked for them, which we do not. */
+static void *reply_on_double(const redisReadTask *task, double value, char *p, size_t len)
+{
+	(void)value;
+	(void)p;
+	(void)len;
+	return reply_new(task, RS_NIL);
+}
+
+static void *reply_on_bool(const redisReadTask *task, int value)
+{
+	(void)value;
+	return reply_new(task, RS_NIL);
+}
+#endif
 
 static void reply_on_free(void *reply)
 {
@@ -237,11 +304,17 @@ void rs_conn_close(struct rs_conn *c)
 
 int rs_conn_open(const struct rs_target *t, const char *host, int port, struct rs_conn **out, struct fw_err *err)
 {
-	static redisReplyObjectFunctions make = {.createString = reply_on_string,
+	static redisReplyObjectFunctions make = {
+		.createString = reply_on_string,
 		.createArray = reply_on_array,
 		.createInteger = reply_on_integer,
 		.createNil = reply_on_nil,
-		.freeObject = reply_on_free};
+#if FW_HIREDIS_RESP3
+		.createDouble = reply_on_double,
+		.createBool = reply_on_bool,
+#endif
+		.freeObject = reply_on_free
+	};
 	struct rs_conn *c = calloc(1, sizeof(*c));
 	int64_t deadline_ms = fw_mono_ms() + t->connect_timeout_ms;
 	int rc = 0;
@@ -261,7 +334,9 @@ int rs_conn_open(const struct rs_target *t, const char *host, int port, struct r
 	else
 		(void)fw_str_copy(c->where, sizeof(c->where), fw_str(t->name));
 	c->reader = redisReaderCreateWithFunctions(&make);
-	if (!c->reader)
+	if (c->reader)
+		c->reader->privdata = c;
+	else
 		rc = fw_err_set(err, FW_ENOMEM, "%s: out of memory", t->name);
 	rc = rc ? rc : t->path.p ? unix_connect(c, deadline_ms, err) : tcp_connect(c, deadline_ms, err);
 	if (!rc && t->tls)
@@ -451,39 +526,49 @@ static ssize_t conn_receive(struct rs_conn *c, char *p, size_t n, short *events)
 	return done < 0 && (errno == EAGAIN || errno == EINTR) ? -2 : done;
 }
 
-/* Read the received bytes into the parser. 1: some, 0: none, or an error. */
+static int reply_no_memory(struct rs_conn *c, struct fw_err *err)
+{
+	c->broken = true;
+	if (c->too_large)
+		return FW_ERR(err, FW_EIO,
+			"%s: a reply of more than %lld MiB, or of too many levels: is it a Redis server? (a larger "
+			"store needs a larger reply_max_mb in its URL)",
+			c->where, (long long)(c->target->reply_max_bytes >> 20));
+	return FW_ERR(err, FW_ENOMEM, "%s: out of memory for a reply", c->where);
+}
+
+/* Read the received bytes into the parser, and return their number; 0: none; or an error. */
 static int conn_receive_some(struct rs_conn *c, short *events, struct fw_err *err)
 {
 	char in[65536];
 	ssize_t n = conn_receive(c, in, sizeof(in), events);
 
-	if (n > 0 && redisReaderFeed(c->reader, in, (size_t)n) != 0) {
-		c->broken = true;
-		return fw_err_set(err, FW_ENOMEM, "%s: out of memory for a reply", c->where);
-	}
+	c->too_large = n > 0 && c->reader->len > (size_t)c->target->reply_max_bytes;
+	if (c->too_large || (n > 0 && redisReaderFeed(c->reader, in, (size_t)n) != 0))
+		return reply_no_memory(c, err);
 	if (n == 0)
 		return conn_broke(c, err, "the server closed the connection");
-	return n == -1 ? conn_broke(c, err, strerror(errno)) : n > 0 ? 1 : 0;
+	return n == -1 ? conn_broke(c, err, strerror(errno)) : n > 0 ? (int)n : 0;
 }
 
-/* Take complete replies out of the parser. */
-static int replies_parse(struct rs_conn *c, struct rs_reply **reply, size_t *n, size_t max, struct fw_err *err)
+/* Take complete replies out of the parser, until there are max. */
+static int replies_parse(struct rs_conn *c, struct rs_reply *to, size_t max, struct fw_err *err)
 {
-	assert(*n <= max);
-	while (*n < max) {
+	assert(to->n <= max);
+	while (to->n < max) {
 		void *one = NULL;
 
 		if (redisReaderGetReply(c->reader, &one) != 0) {
 			c->broken = true;
-			if (c->reader->err == 5 /* REDIS_ERR_OOM */)
-				return fw_err_set(err, FW_ENOMEM, "%s: out of memory for a reply", c->where);
+			if (c->reader->err == REDIS_ERR_OOM)
+				return reply_no_memory(c, err);
 			return fw_err_set(err, FW_EIO,
 				"%s: %s: is it a Redis server? (write rediss: if it requires TLS)", c->where,
 				c->reader->errstr);
 		}
 		if (!one)
 			return 0;
-		reply[(*n)++] = one;
+		to->elem[to->n++] = one;
 	}
 	return 0;
 }
@@ -493,7 +578,7 @@ static int replies_parse(struct rs_conn *c, struct rs_reply **reply, size_t *n, 
  * closes it, whatever the command was. That error then becomes the reply to all commands, and 0 is
  * returned.
  */
-static int conn_last_error(struct rs_conn *c, struct rs_reply *all, size_t got, struct fw_err *err)
+static int conn_last_error(struct rs_conn *c, struct rs_reply *all, size_t want, struct fw_err *err)
 {
 	struct fw_err ignored;
 	short events;
@@ -501,20 +586,43 @@ static int conn_last_error(struct rs_conn *c, struct rs_reply *all, size_t got, 
 
 	while (conn_receive_some(c, &events, &ignored) > 0)
 		;
-	if (c->answered || replies_parse(c, all->elem, &got, all->n, &ignored) || got != 1 ||
-		all->elem[0]->type != RS_ERROR)
+	if (c->answered || replies_parse(c, all, want, &ignored) || all->n != 1 || all->elem[0]->type != RS_ERROR)
 		return rc;
-	for (; got < all->n; got++)
-		all->elem[got] = all->elem[0];
+	while (all->n < want) {
+		all->elem[all->n] = all->elem[0];
+		all->n++;
+	}
 	return 0;
 }
 
-static int conn_exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out, struct fw_err *err)
+/* How far an exchange is. */
+struct conn_progress {
+	int64_t begun_ms, since_ms; /* since_ms: of the last progress */
+	size_t bytes;               /* moved since then */
+};
+
+static void conn_progress_note(struct conn_progress *p, size_t bytes, bool completes)
 {
-	size_t sent = c->pushed, got = 0, want = rs_conn_pending(c);
+	p->bytes += bytes;
+	if (!completes && p->bytes < PROGRESS_BYTES)
+		return;
+	p->since_ms = fw_mono_ms();
+	p->bytes = 0;
+}
+
+/* A server that always has another byte ready is waited for no longer than one that has none. */
+static int conn_progress_wait(struct rs_conn *c, const struct conn_progress *p, short events, struct fw_err *err)
+{
+	int64_t end_ms = p->begun_ms + TIMEOUTS_MAX * c->target->timeout_ms;
+	int64_t deadline_ms = FW_MIN(p->since_ms + c->target->timeout_ms, end_ms);
+
+	return conn_wait(c, fw_mono_ms() < end_ms ? events : (short)0, deadline_ms, "a command", err);
+}
+
+static int exchange_begin(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out, struct fw_err *err)
+{
+	size_t want = rs_conn_pending(c);
 	struct rs_reply *all = fw_arena_zalloc(a, sizeof(*all));
-	int64_t progress_ms = fw_mono_ms();
-	int rc = 0;
 
 	*out = all;
 	if (c->broken)
@@ -522,43 +630,48 @@ static int conn_exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply 
 	if (all)
 		all->elem = fw_arena_calloc(a, want + 1, sizeof(struct rs_reply *));
 	if (!all || !all->elem || c->out.rc || c->offsets.rc) {
-		c->broken = c->broken || sent;
+		c->broken = c->broken || c->pushed;
 		return fw_err_set(err, FW_ENOMEM, "%s: out of memory", c->where);
 	}
 	all->type = RS_ARRAY;
-	all->n = want;
-	c->reader->privdata = a;
-	while (!rc && got < want) {
+	c->arena = a;
+	c->reply_bytes = 0;
+	return 0;
+}
+
+static int conn_exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out, struct fw_err *err)
+{
+	size_t sent = c->pushed, want = rs_conn_pending(c);
+	int64_t now_ms = fw_mono_ms();
+	struct conn_progress progress = {.begun_ms = now_ms, .since_ms = now_ms};
+	int rc = exchange_begin(c, a, out, err);
+
+	while (!rc && (*out)->n < want) {
 		struct pollfd p = {.fd = c->fd};
 		short events = 0;
-		bool moved = false;
+		ssize_t n = 0, got;
+		size_t before = (*out)->n;
 
 		if (sent < c->out.len) {
-			ssize_t n = conn_send(c, c->out.p + sent, c->out.len - sent, &events);
-
+			n = conn_send(c, c->out.p + sent, c->out.len - sent, &events);
 			if (n == 0 || n == -1) {
 				conn_broke(c, err, n ? strerror(errno) : "the server closed the connection");
-				return conn_last_error(c, all, got, err);
+				return conn_last_error(c, *out, want, err);
 			}
 			p.events |= events;
-			sent += n > 0 ? (size_t)n : 0;
-			moved = n > 0;
+			n = FW_MAX(n, (ssize_t)0);
+			sent += (size_t)n;
 		}
-		rc = conn_receive_some(c, &events, err);
+		got = conn_receive_some(c, &events, err);
 		p.events |= events;
-		moved = moved || rc > 0;
-		if (rc < 0)
-			return conn_last_error(c, all, got, err);
-		rc = replies_parse(c, all->elem, &got, want, err);
-		if (rc || got == want)
+		if (got < 0)
+			return conn_last_error(c, *out, want, err);
+		rc = replies_parse(c, *out, want, err);
+		if (rc || (*out)->n == want)
 			break;
-		if (moved) {
-			progress_ms = fw_mono_ms();
-			if (sent < c->out.len)
-				continue;
-		}
-		if (!moved || sent == c->out.len)
-			rc = conn_wait(c, p.events, progress_ms + c->target->timeout_ms, "a command", err);
+		conn_progress_note(&progress, (size_t)(n + got), (*out)->n > before || (n > 0 && sent == c->out.len));
+		if (sent == c->out.len || !(n || got))
+			rc = conn_progress_wait(c, &progress, p.events, err);
 	}
 	c->answered = c->answered || !rc;
 	return rc;
@@ -581,19 +694,21 @@ int rs_conn_listen(struct rs_conn *c, int wake_fd, int64_t timeout_ms, struct fw
 	struct fw_err *err)
 {
 	int64_t deadline_ms = fw_mono_ms() + timeout_ms;
-	size_t n = 0;
+	struct rs_reply to = {.elem = reply};
 	int rc = 0;
 
 	assert(!rs_conn_pending(c));
 	*reply = NULL;
-	c->reader->privdata = a;
+	c->arena = a;
+	if (rs_conn_is_idle(c)) /* otherwise half a message lies in the arena */
+		c->reply_bytes = 0;
 	for (;;) {
 		struct pollfd p[2] = {{.fd = c->fd}, {.fd = wake_fd, .events = POLLIN}};
 		int64_t left = deadline_ms - fw_mono_ms();
 
 		rc = conn_receive_some(c, &p[0].events, err);
-		rc = rc < 0 ? rc : replies_parse(c, reply, &n, 1, err);
-		if (rc || n)
+		rc = rc < 0 ? rc : replies_parse(c, &to, 1, err);
+		if (rc || to.n)
 			return rc;
 		if (poll(p, 2, (int)FW_MIN(FW_MAX(left, 0), 3600000)) < 0 && errno != EINTR)
 			return conn_broke(c, err, strerror(errno));

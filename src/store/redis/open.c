@@ -25,6 +25,7 @@
 #define CONNECT_MS 5000
 #define TIMEOUT_MS 30000
 #define STREAM_MAX 100000
+#define REPLY_MAX_MB 512 /* a list of three million entries, or a value as large as Redis has any */
 #define STREAM_MAX_LIMIT INT64_C(1000000000)
 #define SLOTS 16384 /* hash slots of a cluster */
 
@@ -568,7 +569,7 @@ static bool prefix_is_good(struct fw_str s)
 int rs_target_read(struct rs *r, const char *url, struct fw_err *err)
 {
 	static const char *const known[] = {"db", "prefix", "connect_timeout_ms", "timeout_ms", "ca_file", "cert_file",
-		"key_file", "verify", "stream_max", NULL};
+		"key_file", "verify", "stream_max", "reply_max_mb", NULL};
 	struct rs_target *t = &r->target;
 	struct fw_str verify, prefix;
 	struct fw_dsn d;
@@ -580,8 +581,10 @@ int rs_target_read(struct rs *r, const char *url, struct fw_err *err)
 	rc = rc ? rc : fw_dsn_number(&d, "connect_timeout_ms", 1, 600000, CONNECT_MS, &t->connect_timeout_ms, err);
 	rc = rc ? rc : fw_dsn_number(&d, "timeout_ms", 1, 600000, TIMEOUT_MS, &t->timeout_ms, err);
 	rc = rc ? rc : fw_dsn_number(&d, "stream_max", 0, STREAM_MAX_LIMIT, STREAM_MAX, &r->stream_max, err);
+	rc = rc ? rc : fw_dsn_number(&d, "reply_max_mb", 1, 1 << 20, REPLY_MAX_MB, &t->reply_max_bytes, err);
 	if (rc)
 		return rc;
+	t->reply_max_bytes <<= 20;
 	t->user = d.user;
 	t->password = d.password;
 	t->tls = fw_str_eq(d.scheme, FW_STR("rediss"));

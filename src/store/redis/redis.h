@@ -77,7 +77,7 @@ struct rs_reply {
 	int64_t integer;
 	struct fw_str text;     /* RS_TEXT, RS_ERROR */
 	struct rs_reply **elem; /* RS_ARRAY */
-	size_t n;
+	size_t n, room;         /* room: of elem; it grows as elements arrive */
 };
 
 /* Address and credentials of a server. Must outlive its connections. */
@@ -87,7 +87,8 @@ struct rs_target {
 	bool tls, verify;
 	struct fw_str ca_file, cert_file, key_file;
 	int64_t connect_timeout_ms, timeout_ms;
-	const char *name; /* for messages: the URL without its password */
+	int64_t reply_max_bytes; /* memory for the replies of one exchange */
+	const char *name;        /* for messages: the URL without its password */
 	/* store_stream.refuses; NULL: every address may be connected to */
 	const char *(*refuses)(const void *ctx, const struct sockaddr *sa);
 	const void *refuses_ctx;
@@ -113,8 +114,8 @@ void rs_conn_push(struct rs_conn *c);    /* send as much as the socket takes wit
 void rs_conn_discard(struct rs_conn *c); /* drop the collected commands */
 /*
  * Send the collected commands and read all replies. *reply is an array with one element per
- * command. FW_EIO: the connection broke, or the server did not answer within timeout_ms; the
- * connection is unusable from then on. FW_ENOMEM.
+ * command. FW_EIO: the connection broke, or the server did not answer within timeout_ms, or it
+ * answered with more than reply_max_bytes; the connection is unusable from then on. FW_ENOMEM.
  */
 int rs_conn_exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **reply, struct fw_err *err);
 /* The nth command of the last exchange as it was sent; and collect such a command again. */
