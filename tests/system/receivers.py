@@ -135,7 +135,7 @@ SHORT = "total_timeout_ms = 2s\nconnect_timeout_ms = 2s\nfirst_byte_timeout_ms =
 def items(first, n, word="wanted", content=""):
     return json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": [
         {"id": "e%d" % i, "url": "https://a.example/%d" % i, "title": "%s %d" % (word, i),
-         "content_html": "<p>text %d%s" % (i, content)} for i in range(first, first + n)]})
+         "content_html": "<p>text %d%s" % (i, content)} for i in reversed(range(first, first + n))]})
 
 
 def filled(w, n=12, content="", subscribe=True):

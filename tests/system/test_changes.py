@@ -116,7 +116,7 @@ def retracted(base, engine):
 
         options = ["--retract-entries", "no"]
         for feed in ("1", "2"):
-            push_atom(feed, atom_entry("a", 10), atom_entry("b", 10), tombstone("a", 12))
+            push_atom(feed, atom_entry("b", 10), atom_entry("a", 10), tombstone("a", 12))
         listed_first = changes(w)
         a = [c["entry"] for c in listed_first if c["type"] == "new" and c["item"]["id"] == "a"]
         options = []
@@ -126,7 +126,7 @@ def retracted(base, engine):
         equal([(c["type"], c["entry"], c["feed"]) for c in gone], [("gone", a[0], 1)])
         r = push_atom("1", atom_entry("a", 13))
         equal((r["new"], r["changed"], r["known"]), (0, 0, 1))
-        push_atom("2", atom_entry("a", 10), atom_entry("b", 10), tombstone("a", 9)) # the entry is newer
+        push_atom("2", atom_entry("b", 10), atom_entry("a", 10), tombstone("a", 9)) # the entry is newer
         equal(changes(w, *after), gone)
         equal([(i["id"], i["_store"]["feed"]) for i in w.json("entries", "--oldest-first")["items"]],
               [("b", 1), ("a", 2), ("b", 2)])
@@ -150,8 +150,8 @@ def retracted_by_a_poll(base):
         return kinds(changes(w))
 
     both = [("new", "a"), ("new", "b")]
-    equal(poll(atom_entry("a", 10), atom_entry("b", 10)), both)
-    equal(poll(atom_entry("a", 10), atom_entry("b", 10), tombstone("a", 11), options=["--retract-entries", "no"]), both)
+    equal(poll(atom_entry("b", 10), atom_entry("a", 10)), both)
+    equal(poll(atom_entry("b", 10), atom_entry("a", 10), tombstone("a", 11), options=["--retract-entries", "no"]), both)
     equal(poll(atom_entry("b", 10), tombstone("a", 11)), [("new", "b"), ("gone", 1)])
     equal(poll(atom_entry("a", 12), atom_entry("b", 10)), [("new", "b"), ("gone", 1)])
 
@@ -272,7 +272,7 @@ def pages(base, engine):
                 place = page["next"]
                 n += 1
                 if n < 5:
-                    push(w, ("n%d" % n, "new", "x"), ("b", "Other %d" % n, "x"))
+                    push(w, ("b", "Other %d" % n, "x"), ("n%d" % n, "new", "x"))
                 elif not page["more"]:
                     break
             ids = [c["id"] for c in seen]
