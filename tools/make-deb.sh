@@ -26,6 +26,7 @@ if [ -e .git ] && git rev-parse >/dev/null 2>&1; then
 else
 	tar --create --exclude=./build --exclude='./build-*' --exclude=./.git --file=- .
 fi | tar --extract --directory="$tree" --file=-
+tools/version.sh >"$tree/tools/commit"
 (cd "$tree" && DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:+$DEB_BUILD_OPTIONS }terse" dpkg-buildpackage -us -uc -b)
 rm -rf "$tree"
 echo "== lintian"

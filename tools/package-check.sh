@@ -141,6 +141,7 @@ next_version() { # the same sources under a higher version, in another folder
 	mkdir "$work/next"
 	tar -c --exclude=./build --exclude='./build-*' --exclude=./.git . | tar -x -C "$work/next" || return 1
 	sed -i "1s/($version)/($version+next)/" "$work/next/debian/changelog"
+	tools/version.sh >"$work/next/tools/commit"
 	(cd "$work/next" && DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:+$DEB_BUILD_OPTIONS }nocheck" tools/make-deb.sh)
 }
 reproducible() { # the versions differ in their changelogs only, the sources' folder does not show

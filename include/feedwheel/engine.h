@@ -358,7 +358,6 @@ enum { FW_DOCTOR_FINE, FW_DOCTOR_NOTE, FW_DOCTOR_BROKEN };
 typedef void fw_doctor_cb(void *ctx, const char *name, int level, const char *found, const char *remedy);
 FW_API int fw_doctor(const struct fw_config *c, fw_doctor_cb *cb, void *ctx);
 
-FW_API const char *fw_version(void);
 FW_API void fw_library_versions(FILE *out);
 
 #ifdef __cplusplus

@@ -69,6 +69,11 @@ FW_API FW_PRINTF(3, 4) int fw_err_set(struct fw_err *err, int rc, const char *fm
 
 /* The stable name of a code: "net", "format" ...; "ok" for 0, "unknown" for other values. */
 FW_API const char *fw_err_name(int rc);
+/*
+ * "0.2.0" of a release; "0.2.0+g1234abcd" of what came after it, with the commit; "0.2.0+dev" if
+ * that is not known.
+ */
+FW_API const char *fw_version(void);
 
 struct fw_arena;
 

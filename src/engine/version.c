@@ -6,11 +6,6 @@
 #include "fetch/fetch.h"
 #include "feedwheel/engine.h"
 
-const char *fw_version(void)
-{
-	return FW_VERSION;
-}
-
 void fw_library_versions(FILE *out)
 {
 	struct fw_buf b = FW_BUF_INIT(0);

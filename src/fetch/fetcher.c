@@ -30,7 +30,6 @@ static const char ACCEPT_ENCODING[] = "Accept-Encoding: gzip, deflate, br, zstd"
 void fw_fetch_config_default(struct fw_fetch_config *c)
 {
 	*c = (struct fw_fetch_config){
-		.user_agent = "feedwheel/" FW_VERSION,
 		.max_in_flight = 100,
 		.max_redirects = 5,
 		.connect_timeout_ms = 10 * FW_SECOND_MS,
@@ -200,6 +199,7 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 {
 	struct fw_fetcher *fr = calloc(1, sizeof(*fr));
 	bool failed = false;
+	char agent[80];
 	int rc;
 
 	*out = NULL;
@@ -207,7 +207,8 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	fr->loop = loop;
 	fr->c = *c;
-	fr->c.user_agent = config_str_copy(c->user_agent ? c->user_agent : "feedwheel/" FW_VERSION, &failed);
+	(void)fw_snprintf(agent, sizeof(agent), "feedwheel/%s", fw_version());
+	fr->c.user_agent = config_str_copy(c->user_agent ? c->user_agent : agent, &failed);
 	fr->c.ca_file = config_str_copy(
 		c->ca_file && *c->ca_file ? c->ca_file : curl_version_info(CURLVERSION_NOW)->cainfo, &failed);
 	fr->c.proxy = config_str_copy(c->proxy && *c->proxy ? c->proxy : NULL, &failed);

@@ -164,7 +164,7 @@ static int feed_entries(struct feed_request *f, char etag[ETAG_MAX], struct fw_e
 {
 	struct fw_entry_query q = f->found.q;
 	const struct fw_feed_out_head *h = &f->head;
-	const struct fw_str part[] = {FW_STR(FW_VERSION), fw_str(fw_feed_out_extension(f->format)), h->title, h->id,
+	const struct fw_str part[] = {fw_str(fw_version()), fw_str(fw_feed_out_extension(f->format)), h->title, h->id,
 		h->self_url, h->home_url, h->hub_url, h->description, h->language, h->icon};
 	int rc;
 

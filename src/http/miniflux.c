@@ -329,11 +329,13 @@ enum MHD_Result miniflux_version(struct greader *g)
 {
 	struct fw_json *j = &g->p.j;
 	struct utsname system = {.machine = "unknown"};
+	char commit[100];
 
 	(void)uname(&system);
+	(void)fw_snprintf(commit, sizeof(commit), "feedwheel %s", fw_version());
 	fw_json_object(j, NULL);
 	fw_json_cstr(j, "version", MINIFLUX_VERSION);
-	fw_json_cstr(j, "commit", "feedwheel " FW_VERSION);
+	fw_json_str(j, "commit", fw_str(commit));
 	fw_json_cstr(j, "build_date", "unknown");
 	fw_json_cstr(j, "go_version", "none");
 	fw_json_cstr(j, "compiler", "C " __VERSION__);

@@ -3,6 +3,7 @@
 """`make install`: the installed files, and a program that uses the installed library."""
 import os
 import re
+import shutil
 import subprocess
 
 from harness import BUILD, FEEDWHEEL, ROOT, case, equal, holds, run, sanitized
@@ -34,6 +35,25 @@ def command(*words, env=None):
     r = subprocess.run(words, capture_output=True, text=True, env=dict(os.environ, **(env or {})), check=False)
     equal(r.returncode, 0, "%s: %s" % (" ".join(words)[:200], r.stderr[-2000:]))
     return r.stdout
+
+
+@case("the version names the commit, from a repository or an archive, unless the tree is a release")
+def version(base):
+    stated = command(FEEDWHEEL, "--version").split()[1]
+    holds(re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+(\+g[0-9a-f]{8}|\+dev)?", stated), stated)
+    os.mkdir(base + "/tools")
+    shutil.copy(os.path.join(ROOT, "tools", "version.sh"), base + "/tools")
+    for news, commit, want in (
+        ("## Unreleased\n\n## 0.1.0 (2026-11-26)\n", "$" + "Format:%H$", "0.1.0+dev"),
+        ("## Unreleased\n", "0123456789" * 4, "0.1.0+g01234567"),
+        ("## 0.2.0 (2027-01-01)\n", "0123456789" * 4, "0.1.0")):
+        for name, text in (("NEWS.md", "# News\n\n" + news), ("tools/commit", "# a comment\n" + commit + "\n")):
+            with open(os.path.join(base, name), "w", encoding="ascii") as f:
+                f.write(text)
+        equal(command("sh", base + "/tools/version.sh", "0.1.0"), want + "\n")
+    if os.path.exists(os.path.join(ROOT, ".git")) and shutil.which("git"):
+        archive = command("sh", "-c", "git -C '%s' archive HEAD tools/commit | tar -xO" % ROOT)
+        holds(re.search(r"^[0-9a-f]{40}$", archive, re.M), archive)
 
 
 @case("install: files are in their places; the unit names the binary; programs link shared and static")

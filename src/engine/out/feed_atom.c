@@ -126,7 +126,7 @@ void feed_atom_document(struct fw_buf *out, const struct fw_feed_out_head *h, in
 	atom_link(out, 2, "hub", NULL, h->hub_url);
 	feed_xml_element(out, 2, "icon", h->icon);
 	atom_author(out, 2, &author);
-	fw_buf_addf(out, "  <generator version=\"%s\">" FEED_GENERATOR "</generator>\n", FW_VERSION);
+	fw_buf_addf(out, "  <generator version=\"%s\">" FEED_GENERATOR "</generator>\n", fw_version());
 	fw_buf_addstr(out, items);
 	fw_buf_adds(out, "</feed>\n");
 }

@@ -192,7 +192,7 @@ void feed_rss_document(struct fw_buf *out, const struct fw_feed_out_head *h, int
 	feed_xml_element(out, 4, "language", feed_language(h->language));
 	if (updated_ms)
 		rss_time(out, 4, "lastBuildDate", updated_ms);
-	fw_buf_addf(out, "    <generator>" FEED_GENERATOR " %s</generator>\n", FW_VERSION);
+	fw_buf_addf(out, "    <generator>" FEED_GENERATOR " %s</generator>\n", fw_version());
 	rss_link(out, "self", "application/rss+xml", h->self_url);
 	rss_link(out, "hub", NULL, h->hub_url);
 	rss_image(out, h, link);
