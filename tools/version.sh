@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: ISC
 # tools/version.sh VERSION: print the version that the program of this tree states; meson.build calls it at each build.
 #
-# A tree of a release has no unreleased changes in NEWS.md: VERSION. Any other has VERSION+gCOMMIT, the commit being that
+# A tree of a release has no unreleased changes in NEWS.md: VERSION. Any other has VERSION+gCOMMIT: the commit is that
 # of the repository, else the one that `git archive` or tools/make-deb.sh has written into tools/commit; without both it
 # has VERSION+dev. Edits that are not committed do not show. `tools/version.sh` alone prints the commit.
 set -eu

@@ -483,7 +483,8 @@ static void add_validator(struct fw_fetch_priv *v, struct fw_buf *out, const cha
 static struct curl_slist *request_headers(struct fw_fetch_priv *v)
 {
 	struct fw_buf *b = &v->header_text;
-	struct curl_slist *list = v->fr->fixed;
+	/* fixed[0] says that we want a feed; a receiver of messages answers as it likes */
+	struct curl_slist *list = &v->fr->fixed[v->f->post.p ? 1 : 0];
 	size_t n = 0;
 
 	fw_buf_reset(b);

@@ -376,12 +376,34 @@ static enum MHD_Result param_check(void *ctx, enum MHD_ValueKind kind, const cha
 	return MHD_NO;
 }
 
-/* Twirp has one error, bad_route, for a wrong path and a wrong method. */
-static enum MHD_Result no_route(struct request *r)
+/* Stands there another word than the number of a route? Which one. */
+static struct fw_str path_wrong_number(const char *path)
 {
+	struct fw_str rest;
+
+	for (size_t i = 0; i < FW_N(ROUTE); i++) {
+		const char *id = strstr(ROUTE[i].path, ID);
+		size_t n = id ? (size_t)(id - ROUTE[i].path) : 0;
+
+		if (n && strncmp(ROUTE[i].path, "/v1/", 4) == 0 && strncmp(ROUTE[i].path, path, n) == 0)
+			return fw_str_split(fw_str(path + n), '/', &rest);
+	}
+	return FW_STR_NONE;
+}
+
+/* Twirp has one error, bad_route, for a wrong path and a wrong method. */
+static enum MHD_Result no_route(struct request *r, const char *path)
+{
+	struct fw_str word = path_wrong_number(path);
+	int64_t id;
+
 	if (r->twirp)
 		return http_problem(r, MHD_HTTP_NOT_FOUND, "bad_route",
 			"unknown path or method (only POST /twirp/stats.StatsService/Push exists)");
+	if (word.len && path_number_len(word.p, &id) != word.len)
+		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found",
+			"'%.*s' in the path is not a number from 1 (see GET /openapi.json)",
+			FW_STR_ARG(fw_str_sub(word, 0, 60)));
 	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "unknown path (see GET /openapi.json)");
 }
 
@@ -433,11 +455,11 @@ enum MHD_Result http_route(struct request *r, const char *path, const char *meth
 			return http_options(r);
 		}
 		if (r->twirp)
-			return no_route(r);
+			return no_route(r, path);
 		return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed",
 			"method not allowed (allowed: %s)", r->allow);
 	case HTTP_NO_PATH:
 		break;
 	}
-	return no_route(r);
+	return no_route(r, path);
 }

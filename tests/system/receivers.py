@@ -44,7 +44,7 @@ class Message:
     def __init__(self, path, headers, body, signed):
         self.path, self.body, self.signed = path, body, signed
         self.id, self.type = headers["webhook-id"], headers["Content-Type"]
-        self.authorization = headers["Authorization"]
+        self.authorization, self.accept = headers["Authorization"], headers["Accept"]
         self.age = abs(time.time() - int(headers["webhook-timestamp"]))
 
     def json(self):

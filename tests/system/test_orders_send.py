@@ -42,6 +42,7 @@ def core(base, engine):
             equal({m.signed for m in messages}, {True})
             equal(len({m.id for m in messages}), 3)
             holds(all(m.age < 60 and m.type == "application/json" for m in messages), "headers")
+            equal({m.accept for m in messages}, {"*/*"}) # a message wants no feed
             one = messages[0].json()
             equal((one["type"], one["order"]), ("feedwheel.entries", "sec"))
             first = one["data"][0]

@@ -131,6 +131,11 @@ def malformed(base):
 def refused(base):
     with http_server(base) as d:
         equal(d.request("GET", "/nowhere")[0], 404)
+        for path, word in (("feeds/abc", "abc"), ("entries/0", "0"), ("entries/%d" % 10**20, str(10**20)),
+                           ("feeds/-1/entries", "-1")):
+            status, _, response = d.request("GET", "/v1/" + path)
+            equal((status, response["detail"].split(" in ")[0]), (404, "'%s'" % word), path)
+        equal(d.request("GET", "/v1/feeds/1/nowhere")[2]["detail"], "unknown path (see GET /openapi.json)")
         status, headers, response = d.request("GET", "/v1/events")
         equal((status, headers["Allow"], response["code"]), (405, "POST", "method_not_allowed"))
         equal(d.request("POST", "/healthz", "x")[0], 405)
