@@ -142,6 +142,7 @@ def lonely(base):
             n = names.queries
             p = w.start("run")
             wait_for("the name query", lambda n=n: names.queries > n)
+            wait_for("the log to say what it waits for", lambda: "it is stored within 1 h" in w.last_log())
             let_pass(1, "no failure may be charged during the wait")
             equal(visited(w), 0, "visits during the wait")
             if leave == signal.SIGKILL:

@@ -548,6 +548,15 @@ static bool verdict_may_wait(const struct worker *w, const struct visit *v)
 	return v->verdict_deferred && !v->claim->item.urgent && w->ch.config->offline_wait_ms;
 }
 
+/* Until the verdict the store shows the feed as due, and nothing else that it was tried. */
+static void verdict_log(const struct worker *w, const struct visit *v)
+{
+	char wait[FW_RFC3339_MAX];
+
+	fw_info("feed %lld: %s; it is stored within %s, when other hosts show whether our own network is down",
+		(long long)v->feed.id, v->fetch.err.text, fw_duration_text(wait, w->ch.config->offline_wait_ms));
+}
+
 /*
  * Does the visit count as not started? It could not be sent, it was cancelled, or the machine is
  * being shut down, its network first.
@@ -576,6 +585,8 @@ static void transfers_on_fetched(struct fw_fetch *f)
 	} else if (w->verdict_n < w->verdict_max && verdict_may_wait(w, v)) {
 		/* if the queue is full, few hosts cause the failures: they are charged */
 		claim_move(v->claim, CLAIM_VERDICT_DEFERRED);
+		if (!w->verdict_n)
+			verdict_log(w, v);
 		w->verdict_queue[w->verdict_n++] = v;
 	} else {
 		visit_begin_read(w, v);
