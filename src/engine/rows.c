@@ -111,6 +111,11 @@ bool rows_feed_meta(struct fw_feed *s, const struct fw_document *d, bool fill)
 	return changed;
 }
 
+static int64_t row_published(const struct fw_entry *e)
+{
+	return e->published_ms != FW_NO_DATE ? e->published_ms : e->created_ms;
+}
+
 static void row_fill(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, const struct fw_entry *e,
 	struct fw_entry_row *w)
 {
@@ -128,7 +133,7 @@ static void row_fill(struct fw_arena *a, int64_t feed_id, const struct fw_docume
 	w->content = e->content;
 	w->content_type = e->content_type;
 	w->content_base = e->content.len ? e->content_base : FW_STR_NONE;
-	w->published_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->created_ms;
+	w->published_ms = row_published(e);
 	w->updated_ms = e->updated_ms;
 	w->extra = row_extra_text(a, e, NULL);
 }
@@ -140,13 +145,6 @@ struct row_place {
 	int64_t date_ms;
 	size_t at;
 };
-
-static int64_t row_place_date(const struct fw_entry *e)
-{
-	int64_t published_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->created_ms;
-
-	return published_ms != FW_NO_DATE ? published_ms : e->updated_ms;
-}
 
 static int row_place_compare(const void *a, const void *b)
 {
@@ -216,8 +214,10 @@ struct fw_entry_row *rows_from_document(
 	if (!place)
 		return NULL;
 	for (const struct fw_entry *e = d->entries; e; e = e->next) {
+		int64_t ms = row_published(e);
+
 		if (!e->repeat && (e->next || !is_partial))
-			place[(*n)++] = (struct row_place){.e = e, .date_ms = row_place_date(e)};
+			place[(*n)++] = (struct row_place){.e = e, .date_ms = ms != FW_NO_DATE ? ms : e->updated_ms};
 	}
 	row_places_sort(place, *n);
 	for (size_t i = 0; i < *n; i++)
