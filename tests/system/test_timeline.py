@@ -197,7 +197,8 @@ def wrong_arguments(base):
         w.run("add", o.urls[0])
         w.run_once()
         there = os.path.join(base, "no", "such", "run.svg")
-        holds(there in w.run("timeline", "-o", there, code=1).stderr, "the error names the file")
+        wrong = w.run("timeline", "-o", there, code=2).stderr
+        holds(there + ": the folder does not exist (create it)" in wrong, wrong)
         holds(
             "nothing in that time" in w.run("timeline", "-o", "-", "--last", "1ms", code=1).stderr,
             "no fetch in that time")
