@@ -184,21 +184,20 @@ static int user_added_json(struct cli *c, const struct fw_account_all *all)
 	return CLI_OK;
 }
 
-/* How feeds come into an account that has none. all: those that the store would give. */
-static void user_note_no_feeds(struct cli *c, const struct fw_account_all *all)
+/* How feeds come into an account that has none. */
+static void user_note_no_feeds(struct cli *c, bool store_has_some)
 {
 	const char *name = c->arg[1];
-	char n[FW_RFC3339_MAX];
 
 	cli_note(c,
 		"%s has no feeds yet: they come in on the page, with a reader, and with 'feedwheel add --user %s URL'"
 		" or 'feedwheel import --user %s FILE'",
 		name, name, name);
-	if (all->added_n)
+	if (store_has_some)
 		cli_note(c,
-			"for all %s feeds that this store collects, run 'feedwheel export | feedwheel import --user %s"
-			" -' (or add accounts with --all-feeds)",
-			cli_number(n, (int64_t)all->added_n), name);
+			"for all feeds that this store collects, run 'feedwheel export | feedwheel import --user %s -'"
+			" (or add accounts with --all-feeds)",
+			name);
 }
 
 static void user_note_all_feeds(struct cli *c, const struct fw_account_all *all)
@@ -231,7 +230,7 @@ static int user_command_add(struct cli *c)
 			c->store, fw_str(c->arg[1]), fw_str(password), cli_flag(c, "admin"), c->now_ms, &id, &err))
 		rc = user_command_failed(c, &err);
 	explicit_bzero(password, sizeof(password));
-	if (!rc && fw_account_subscribe_all(c->store, id, 0, !all_feeds, c->now_ms, &all, &err))
+	if (!rc && fw_account_subscribe_all(c->store, id, all_feeds ? 0 : 1, !all_feeds, c->now_ms, &all, &err))
 		rc = user_command_failed(c, &err);
 	if (rc)
 		return rc;
@@ -239,7 +238,7 @@ static int user_command_add(struct cli *c)
 	if (all_feeds)
 		user_note_all_feeds(c, &all);
 	else
-		user_note_no_feeds(c, &all);
+		user_note_no_feeds(c, all.added_n > 0);
 	return rc;
 }
 

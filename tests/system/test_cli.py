@@ -669,10 +669,10 @@ def import_user(base):
 def new_account(base):
     w = Feedwheel(base)
     notes = w.run("user", "add", "first", stdin="correct horse\n").stderr
-    holds("first has no feeds yet" in notes and "all " not in notes, notes)
+    holds("first has no feeds yet" in notes and "export" not in notes, notes)
     w.run("import", "-q", "-", stdin="https://u:p@c.example/feed\nhttps://a.example/feed\nhttps://b.example/feed\n")
     notes = w.run("user", "add", "alice", stdin="correct horse\n").stderr
-    holds("'feedwheel add --user alice URL'" in notes and "all 2 feeds" in notes, notes)
+    holds("'feedwheel add --user alice URL'" in notes and "for all feeds that this store collects" in notes, notes)
     notes = w.run("user", "add", "bob", "--all-feeds", stdin="correct horse\n").stderr
     holds("bob has 2 feeds of this store now" in notes and "1 feed is left out with a login" in notes, notes)
     equal(json.loads(w.run("user", "add", "cora", "--all-feeds", "--json", stdin="correct horse\n").stdout),
