@@ -619,6 +619,31 @@ static int host_names_check(const char *names, struct fw_err *err)
 	return 0;
 }
 
+/* Browsers compare the text: it is what they send as Origin. */
+static int cors_origin_check(const char *text, struct fw_err *err)
+{
+	struct fw_buf origin = FW_BUF_INIT(0);
+	bool good = strcmp(text, "*") == 0 ||
+		(!fw_url_origin(fw_str(text), &origin) && fw_str_eq(fw_str(text), fw_buf_str(&origin)));
+
+	fw_buf_finish(&origin);
+	return good ? 0 :
+		      fw_err_set(err, FW_EINVAL,
+			      "serve_cors_origin = %.100s: not an origin: write it like https://example.org or"
+			      " https://example.org:8443, without a path",
+			      text);
+}
+
+static int hub_url_check(const char *text, struct fw_err *err)
+{
+	struct fw_str url = fw_str(text);
+
+	if (fw_is_http(url) && !fw_url_has_control(url) && fw_url_port(url) > 0)
+		return 0;
+	return fw_err_set(err, FW_EINVAL,
+		"feeds_hub_url = %.100s: not the URL of a hub: write it like https://hub.example.org/", text);
+}
+
 int fw_config_check(const struct fw_config *c, struct fw_err *err)
 {
 	if (!c->store)
@@ -633,10 +658,10 @@ int fw_config_check(const struct fw_config *c, struct fw_err *err)
 			"connect_timeout_ms", c->connect_timeout_ms, "total_timeout_ms", c->total_timeout_ms, err);
 	if (host_names_check(c->serve_host_names, err))
 		return FW_EINVAL;
-	if (c->feeds_hub_url && (!fw_is_http(fw_str(c->feeds_hub_url)) || fw_url_has_control(fw_str(c->feeds_hub_url))))
-		return fw_err_set(err, FW_EINVAL,
-			"feeds_hub_url = %.100s: not the URL of a hub: write it like https://hub.example.org/",
-			c->feeds_hub_url);
+	if (c->serve_cors_origin && cors_origin_check(c->serve_cors_origin, err))
+		return FW_EINVAL;
+	if (c->feeds_hub_url && hub_url_check(c->feeds_hub_url, err))
+		return FW_EINVAL;
 	if (c->websub_url) {
 		struct fw_buf base = FW_BUF_INIT(0);
 		int rc = callback_base(c->websub_url, &base, err);

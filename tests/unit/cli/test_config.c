@@ -375,6 +375,12 @@ static const struct {
 	{"interval_min_ms", "2h", "interval_min_ms (2 h) is larger than interval_ms (1 h)"},
 	{"interval_max_ms", "30m", "interval_ms (1 h) is larger than interval_max_ms"},
 	{"connect_timeout_ms", "2m", "connect_timeout_ms (2 min) is larger than total_timeout_ms"},
+	/* or are wrong as a whole */
+	{"feeds_hub_url", "https://hub.example.org:99999/", "not the URL of a hub"},
+	{"serve_cors_origin", "https://example.org:99999", "not an origin: write it like https://example.org"},
+	{"serve_cors_origin", "https://example.org/", "without a path"},
+	{"serve_cors_origin", "example.org", "not an origin"},
+	{"serve_host_names", "feeds.lan:8080", "without a port"},
 };
 START_TEST(settings_that_contradict)
 {
