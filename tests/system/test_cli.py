@@ -831,7 +831,7 @@ def lists(base):
     equal([f["id"] for f in w.json("list", "--limit", "1")], [1])
     equal(w.json("list", "--failing"), [])
     holds("no feed is failing" in w.run("list", "--failing").stderr, "failing")
-    holds("no feeds (" in w.run("list", "--match", "zzz").stderr, "nothing")
+    holds("no feed matches (" in w.run("list", "--match", "zzz").stderr, "nothing")
     equal(len(w.json("list", "--by-due")), 2)
 
 
