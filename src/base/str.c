@@ -233,3 +233,19 @@ char *fw_str_dup(struct fw_str s)
 	d[s.len] = '\0';
 	return d;
 }
+
+char *fw_count_text(char dst[FW_COUNT_MAX], int64_t n)
+{
+	char digits[24];
+	size_t len, at = 0;
+
+	(void)fw_snprintf(digits, sizeof(digits), "%lld", (long long)n);
+	len = strlen(digits);
+	for (size_t i = 0; i < len; i++) {
+		if (i && digits[i - 1] != '-' && (len - i) % 3 == 0)
+			dst[at++] = ',';
+		dst[at++] = digits[i];
+	}
+	dst[at] = 0;
+	return dst;
+}

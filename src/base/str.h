@@ -102,6 +102,9 @@ struct fw_str fw_str_split(struct fw_str s, char sep, struct fw_str *rest);
 FW_MUST_CHECK bool fw_str_int(struct fw_str s, int64_t *out);
 FW_MUST_CHECK bool fw_str_double(struct fw_str s, double *out); /* locale-free, at most 60 characters */
 /* snprintf() that returns false if it had to cut. */
+/* A number with separators, "10,058". Returns dst. */
+#define FW_COUNT_MAX 32
+char *fw_count_text(char dst[FW_COUNT_MAX], int64_t n);
 FW_PRINTF(3, 4) bool fw_snprintf(char *dst, size_t cap, const char *fmt, ...);
 /* Copy with a NUL, cut at a UTF-8 boundary; returns true if everything fitted. */
 bool fw_str_copy(char *dst, size_t cap, struct fw_str s);

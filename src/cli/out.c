@@ -159,18 +159,7 @@ int cli_store_failed(struct cli *c, const struct fw_err *err)
 
 char *cli_number(char dst[FW_RFC3339_MAX], int64_t n)
 {
-	char digits[24];
-	size_t len, at = 0;
-
-	(void)fw_snprintf(digits, sizeof(digits), "%lld", (long long)n);
-	len = strlen(digits);
-	for (size_t i = 0; i < len; i++) {
-		if (i && digits[i - 1] != '-' && (len - i) % 3 == 0)
-			dst[at++] = ',';
-		dst[at++] = digits[i];
-	}
-	dst[at] = 0;
-	return dst;
+	return fw_count_text(dst, n);
 }
 
 char *cli_count(char dst[FW_RFC3339_MAX], int64_t n, const char *one, const char *many)

@@ -277,8 +277,11 @@ enum MHD_Result greader_export(struct greader *g)
 bool greader_opml_add(struct greader *g, size_t *n, size_t *refused_n, enum MHD_Result *ok)
 {
 	const struct subscriptions all = subscribe_all(g);
-	int rc = subscriptions_import(&all, fw_buf_str(&g->r->body), n, refused_n);
+	struct subscriptions_imported done;
+	int rc = subscriptions_import(&all, fw_buf_str(&g->r->body), &done);
 
+	*n = done.added_n + done.had_n;
+	*refused_n = done.refused_n;
 	if (rc == FW_EFORMAT)
 		*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "malformed", "%s", g->err.text);
 	else if (rc)

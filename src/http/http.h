@@ -521,6 +521,8 @@ bool http_scope_is_reader(enum scope s);
 enum MHD_Result http_web(struct request *r);
 enum auth_verdict http_web_may(struct request *r);
 enum MHD_Result http_web_refuse(struct request *r);
+/* The page for a browser at a path that no route has. */
+enum MHD_Result http_web_unknown(struct request *r, const char *path);
 enum MHD_Result http_web_script(struct request *r);
 enum MHD_Result http_web_style(struct request *r);
 

@@ -434,6 +434,31 @@ requestAnimationFrame(() => setTimeout(() => {
 		watch.observe($('.older'));
 }));
 
+// ---- the first entries: the page is loaded again when its feeds have been visited
+
+const waiting = $('[data-waiting]');
+
+async function waitForEntries() {
+	const here = new URLSearchParams(location.search);
+	here.set('part', 'waiting');
+	for (let pause = 1000, waited = 0; waited < 300000; waited += pause, pause = Math.min(2 * pause, 10000)) {
+		await new Promise(done => setTimeout(done, pause));
+		if (document.hidden)
+			await new Promise(done => document.addEventListener('visibilitychange', done, {once: true}));
+		const late = await load('./?' + here).catch(() => 'waiting'); // the server may be back later
+		if (!late && !column.contains(document.activeElement))
+			return location.reload();
+	}
+	waiting.textContent = 'The first entries have not come yet. Load this page again later.';
+	return null;
+}
+if (waiting)
+	waitForEntries();
+
+// What the last form did, for a while.
+if ($('#status') && $('#status').textContent)
+	say($('#status').textContent, 8000);
+
 // ---- questions
 
 // Ask before a form is sent: data-ask on its button.

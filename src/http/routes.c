@@ -199,6 +199,7 @@ static const struct route ROUTE[] = {
 	WEB_GET("/add", web_add),
 	WEB_POST("/preview", web_preview, false),
 	WEB_POST("/subscribe", web_subscribe, false),
+	WEB_POST("/collected", web_collected, true),
 	WEB_GET("/feeds", web_feeds),
 	WEB_POST("/subscription", web_subscription, true),
 	WEB_POST("/unsubscribe", web_unsubscribe, false),
@@ -394,6 +395,7 @@ static struct fw_str path_wrong_number(const char *path)
 /* Twirp has one error, bad_route, for a wrong path and a wrong method. */
 static enum MHD_Result no_route(struct request *r, const char *path)
 {
+	const char *accept = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 	struct fw_str word = path_wrong_number(path);
 	int64_t id;
 
@@ -404,6 +406,8 @@ static enum MHD_Result no_route(struct request *r, const char *path)
 		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found",
 			"'%.*s' in the path is not a number from 1 (see GET /openapi.json)",
 			FW_STR_ARG(fw_str_sub(word, 0, 60)));
+	if (accept && strstr(accept, "text/html") && !r->miniflux && strncmp(path, "/v1/", 4) != 0)
+		return http_web_unknown(r, path); /* a person, with a browser */
 	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "unknown path (see GET /openapi.json)");
 }
 

@@ -16,11 +16,22 @@ struct subscriptions {
 	struct fw_arena *arena;
 	struct fw_err *err;
 };
+/* What became of an OPML file. */
+#define SUBSCRIPTIONS_TOLD_MAX 100
+struct subscriptions_imported {
+	size_t added_n, had_n, refused_n;
+	struct {
+		uint32_t line;          /* of the file */
+		struct fw_str words;    /* in the arena */
+	} told[SUBSCRIPTIONS_TOLD_MAX]; /* the first ones that were refused */
+	size_t told_n;
+};
 /*
- * Subscribe to the feeds of an OPML file: n of them, without the refused, whose addresses are
- * invalid. FW_EFORMAT: it is no OPML file.
+ * Subscribe to the feeds of an OPML file. Refused are addresses that are invalid, and feeds that
+ * the store has with another login. FW_EFORMAT: it is not an OPML file.
  */
-FW_MUST_CHECK int subscriptions_import(const struct subscriptions *s, struct fw_str opml, size_t *n, size_t *refused_n);
+FW_MUST_CHECK int subscriptions_import(
+	const struct subscriptions *s, struct fw_str opml, struct subscriptions_imported *out);
 /* Append all of them as OPML. */
 FW_MUST_CHECK int subscriptions_export(const struct subscriptions *s, struct fw_buf *out);
 

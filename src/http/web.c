@@ -38,10 +38,12 @@ static const char *const WEB_HEADER[][2] = {
 
 static enum MHD_Result web_respond(struct web *w, unsigned status, struct MHD_Response *m)
 {
-	bool icon = w->r->route->web == web_icon && status == MHD_HTTP_OK;
-	const char *policy = w->r->route->web == web_picture ? PICTURE_POLICY : icon ? ICON_POLICY : POLICY;
+	enum MHD_Result (*web)(struct web *) = w->r->route ? w->r->route->web : NULL;
+	bool icon = web == web_icon && status == MHD_HTTP_OK;
+	const char *policy = web == web_picture ? PICTURE_POLICY : icon ? ICON_POLICY : POLICY;
 	bool ok = m && MHD_add_response_header(m, "Content-Security-Policy", policy) &&
-		MHD_add_response_header(m, "Cache-Control", icon ? ICON_CACHE : "private, no-store");
+		MHD_add_response_header(m, "Cache-Control", icon ? ICON_CACHE : "private, no-store") &&
+		web_notice_clear(w, m);
 
 	for (size_t i = 0; ok && i < FW_N(WEB_HEADER); i++)
 		ok = MHD_add_response_header(m, WEB_HEADER[i][0], WEB_HEADER[i][1]);
@@ -106,6 +108,21 @@ enum MHD_Result web_go_view(struct web *w, const struct web_view *v)
 	return web_go_to(w, fw_str(to));
 }
 
+static const char *web_fail_title(unsigned status)
+{
+	switch (status) {
+	case MHD_HTTP_NOT_FOUND:
+		return "Not found";
+	case MHD_HTTP_FORBIDDEN:
+		return "Not allowed";
+	case MHD_HTTP_TOO_MANY_REQUESTS:
+	case MHD_HTTP_SERVICE_UNAVAILABLE:
+		return "Not now";
+	default:
+		return "This could not be done";
+	}
+}
+
 enum MHD_Result web_fail(struct web *w, unsigned status, const char *fmt, ...)
 {
 	struct fw_buf words = FW_BUF_INIT(2000);
@@ -120,9 +137,8 @@ enum MHD_Result web_fail(struct web *w, unsigned status, const char *fmt, ...)
 	} else {
 		web_plain_begin(w, "feedwheel");
 		web_put(w,
-			"<h1>That did not work</h1>\n<p class=\"trouble\">%t</p>\n<p><a href=\"./\">Back to the "
-			"entries</a></p>\n",
-			fw_buf_str(&words));
+			"<h1>%s</h1>\n<p class=\"trouble\">%t</p>\n<p><a href=\"./%s\">Back to the entries</a></p>\n",
+			web_fail_title(status), fw_buf_str(&words), w->up ? w->up : "");
 		web_plain_end(w);
 	}
 	fw_buf_finish(&words);
@@ -266,6 +282,20 @@ enum MHD_Result http_web_refuse(struct request *r)
 	}
 }
 
+enum MHD_Result http_web_unknown(struct request *r, const char *path)
+{
+	struct web w = {.r = r, .now_ms = http_now_ms(r)};
+	enum MHD_Result ok;
+
+	fw_arena_init(&w.arena, ARENA_BYTES);
+	w.up = "";
+	for (path = strchr(path + 1, '/'); path && w.up; path = strchr(path + 1, '/'))
+		w.up = fw_arena_printf(&w.arena, "../%s", w.up);
+	ok = web_fail(&w, MHD_HTTP_NOT_FOUND, "There is no page at this address.");
+	fw_arena_finish(&w.arena);
+	return ok;
+}
+
 static bool web_csrf_fits(struct web *w, enum MHD_Result *ok)
 {
 	if (!w->r->route->body_max || fw_str_eq(http_form_get(&w->form, "csrf"), fw_str(w->csrf)))
@@ -278,7 +308,8 @@ static bool web_admin_fits(struct web *w, enum MHD_Result *ok)
 {
 	if (!w->r->route->web_admin || w->account.admin)
 		return true;
-	*ok = web_fail(w, MHD_HTTP_FORBIDDEN, "Only an account with the right `admin' may see this.");
+	*ok = web_fail(
+		w, MHD_HTTP_FORBIDDEN, "Only the operator's accounts may see this (feedwheel user add --admin).");
 	return false;
 }
 

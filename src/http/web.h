@@ -42,6 +42,27 @@ struct web_feed {
 	int64_t id, unread_n;
 	struct fw_str title, folder;
 	bool failing;
+	bool waiting, has_entries; /* waiting: for its first visit */
+};
+
+/* What a form did: web_notice.c has the words. */
+enum web_notice {
+	WEB_NOTICE_SUBSCRIBED,
+	WEB_NOTICE_HAD,
+	WEB_NOTICE_COLLECTED, /* with a count */
+	WEB_NOTICE_SAVED,
+	WEB_NOTICE_UNSUBSCRIBED,
+	WEB_NOTICE_FOLDER,
+	WEB_NOTICE_PAUSED,
+	WEB_NOTICE_RESUMED,
+	WEB_NOTICE_FETCHED,
+	WEB_NOTICE_REVOKED,
+	WEB_NOTICE_LOGGED_OUT,
+	WEB_NOTICE_PASSWORD,
+	WEB_NOTICE_READ,
+	WEB_NOTICE_UNREAD,
+	WEB_NOTICE_STAR,
+	WEB_NOTICE_LABEL,
 };
 
 struct web {
@@ -66,6 +87,8 @@ struct web {
 		bool read;
 	} labels;
 	int64_t now_ms;
+	const char *up; /* "../" for each folder of an unknown path; NULL: none */
+	bool noticed;   /* the page shows a notice */
 	struct fw_err err;
 };
 
@@ -87,6 +110,8 @@ enum MHD_Result web_send_as(struct web *w, unsigned status, const char *type);
 /* 303 to a place of ours: the parameter next if it is one, else to. */
 enum MHD_Result web_go(struct web *w, const char *to);
 enum MHD_Result web_go_view(struct web *w, const struct web_view *v);
+/* web_go() to a page that says what was done. */
+enum MHD_Result web_done(struct web *w, enum web_notice what, const char *to);
 /* An error in words: a page, or one line for the script. */
 FW_PRINTF(3, 4) enum MHD_Result web_fail(struct web *w, unsigned status, const char *fmt, ...);
 enum MHD_Result web_store_failed(struct web *w, int rc);
@@ -97,7 +122,7 @@ bool web_next_fits(struct fw_str next);
 
 /*
  * Append HTML. In the format %t is an fw_str and %s a C string, both escaped; %q an fw_str escaped
- * for a URL's query; %d an int64_t; %% a percent sign.
+ * for a URL's query; %d an int64_t; %n one with separators; %% a percent sign.
  */
 void web_put(struct web *w, const char *format, ...);
 /* The part of a page before its content, and after it. title: of the document. */
@@ -114,6 +139,20 @@ void web_form_fields(struct web *w, const char *next);
 void web_view_put(struct web *w, const struct web_view *v);
 /* "now", "5 min", "3 h", "12 Nov" ... with the time for the script. */
 void web_time_put(struct web *w, int64_t at_ms);
+/* The same within a sentence: "just now", "5 min ago", "on 12 Nov". */
+void web_ago_put(struct web *w, int64_t at_ms);
+/* Day and time, which the script writes as this person does. */
+void web_whole_time_put(struct web *w, int64_t at_ms);
+/* "1 feed", "1,204 feeds"; what: without its s. */
+void web_count_put(struct web *w, int64_t n, const char *what);
+
+/* ---- web_notice.c ---------------------------------------------------------------------------- */
+
+/* Let the page that a redirect leads to say what was done. ok: the redirect's. */
+enum MHD_Result web_noting(struct web *w, enum MHD_Result ok, enum web_notice what, int64_t n);
+/* The line of states, with the notice if there is one; the response then removes it. */
+void web_notice_put(struct web *w);
+FW_MUST_CHECK bool web_notice_clear(const struct web *w, struct MHD_Response *m);
 
 /* ---- web_session.c --------------------------------------------------------------------------- */
 
@@ -178,6 +217,14 @@ enum MHD_Result web_poll(struct web *w);
 enum MHD_Result web_add(struct web *w);
 enum MHD_Result web_preview(struct web *w);
 enum MHD_Result web_subscribe(struct web *w);
+/*
+ * Offer the feeds that the operator collects and the account lacks, if there are any; and subscribe
+ * to them.
+ */
+FW_MUST_CHECK int web_offer_put(struct web *w);
+enum MHD_Result web_collected(struct web *w);
+/* Why a feed is not fetched, what helps, and when it was and will be fetched. */
+void web_feed_health_put(struct web *w, const struct fw_feed *f);
 /* The names of folders, for fields with list=folders. */
 void web_folders_put(struct web *w);
 /* The parameters title and folder. False: responded. */

@@ -23,10 +23,10 @@ static int accountpage_token_row(void *ctx, const struct fw_account_token *t)
 	else if (t->kind != FW_ACCOUNT_TOKEN_SESSION)
 		web_put(w, "%t", t->name);
 	web_put(w, "</td><td>");
-	web_time_put(w, t->created_ms);
+	web_ago_put(w, t->created_ms);
 	web_put(w, "</td><td>");
 	if (t->used_ms)
-		web_time_put(w, t->used_ms);
+		web_ago_put(w, t->used_ms);
 	web_put(w, "</td><td><form method=\"post\" action=\"revoke\" class=\"inline\">");
 	web_form_fields(w, "account");
 	web_put(w, "<input type=\"hidden\" name=\"kind\" value=\"%d\">", (int64_t)t->kind);
@@ -43,7 +43,7 @@ static int accountpage_tokens_put(struct web *w)
 	web_put(w,
 		"<h2>Logged in</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Logged in\">"
 		"<table class=\"list\"><thead><tr><th>Kind</th><th>Name</th>"
-		"<th>Since</th><th>Last used</th><th><span class=\"vh\">Action</span></th></tr></thead><tbody>\n");
+		"<th>Logged in</th><th>Last used</th><th><span class=\"vh\">Action</span></th></tr></thead><tbody>\n");
 	rc = fw_account_token_list(w->r->store, w->account.id, accountpage_token_row, w, &w->err);
 	web_put(w, "</tbody></table></div>\n");
 	return rc;
@@ -68,11 +68,11 @@ static void accountpage_password_put(struct web *w)
 	web_form_fields(w, "account");
 	web_put(w,
 		"<input type=\"hidden\" name=\"username\" autocomplete=\"username\" value=\"%t\">\n"
-		"<label>Password now <input type=\"password\" name=\"old\" required "
+		"<label>Current password <input type=\"password\" name=\"old\" required "
 		"autocomplete=\"current-password\"></label>\n"
 		"<label>New password, at least %d characters <input type=\"password\" name=\"new\" required "
 		"minlength=\"%d\" autocomplete=\"new-password\"></label>\n"
-		"<label>The new one again <input type=\"password\" name=\"again\" required "
+		"<label>New password, repeated <input type=\"password\" name=\"again\" required "
 		"autocomplete=\"new-password\">"
 		"</label>\n<button class=\"main\">Change the password</button></form>\n"
 		"<p class=\"soft\">All other browsers are logged out then, and apps that logged in with the password. "
@@ -134,17 +134,50 @@ enum MHD_Result web_export(struct web *w)
 	return rc ? web_store_failed(w, rc) : web_send_as(w, MHD_HTTP_OK, "text/x-opml; charset=UTF-8");
 }
 
+/* The refused lines of a file, as far as they were kept. */
+static void accountpage_refused_put(struct web *w, const struct subscriptions_imported *done)
+{
+	web_put(w,
+		"<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Refused\"><table class=\"list\">"
+		"<thead><tr><th>Line</th><th>Why it was refused</th></tr></thead><tbody>\n");
+	for (size_t i = 0; i < done->told_n; i++)
+		web_put(w, "<tr><td>%d</td><td>%t</td></tr>\n", (int64_t)done->told[i].line, done->told[i].words);
+	web_put(w, "</tbody></table></div>\n");
+	if (done->refused_n > done->told_n)
+		web_put(w, "<p>And %n more.</p>\n", (int64_t)(done->refused_n - done->told_n));
+}
+
+static void accountpage_imported_put(struct web *w, const struct subscriptions_imported *done)
+{
+	web_put(w, "<p>");
+	web_count_put(w, (int64_t)done->added_n, "feed");
+	web_put(w, " added, %n already subscribed, %n refused.</p>\n", (int64_t)done->had_n, (int64_t)done->refused_n);
+	if (done->refused_n)
+		accountpage_refused_put(w, done);
+	web_put(w,
+		"<p><a class=\"button\" href=\"./?view=all\">Show the entries</a> or <a href=\"./feeds\">the "
+		"feeds</a></p>\n");
+}
+
 enum MHD_Result web_import(struct web *w)
 {
 	const struct subscriptions all = accountpage_subscriptions(w);
-	size_t n, refused_n;
-	int rc = subscriptions_import(&all, http_form_get(&w->form, "opml"), &n, &refused_n);
+	struct subscriptions_imported done;
+	int rc = subscriptions_import(&all, http_form_get(&w->form, "opml"), &done);
 
 	if (rc == FW_EFORMAT)
-		return web_fail(w, MHD_HTTP_BAD_REQUEST, "This is no OPML file: %s", w->err.text);
-	if (!rc && !n)
+		return web_fail(w, MHD_HTTP_BAD_REQUEST, "This is not an OPML file: %s", w->err.text);
+	if (!rc && !done.added_n && !done.had_n && !done.refused_n)
 		return web_fail(w, MHD_HTTP_BAD_REQUEST, "The file has no feeds.");
-	return rc ? web_store_failed(w, rc) : web_go(w, "feeds");
+	rc = rc ? rc : web_feeds_read(w, 0);
+	if (rc)
+		return web_store_failed(w, rc);
+	web_frame_begin(w, FW_STR("Import"));
+	web_bar_put(w, "Import");
+	accountpage_imported_put(w, &done);
+	web_put(w, "</div>\n");
+	web_frame_end(w);
+	return web_send(w, MHD_HTTP_OK);
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -156,7 +189,7 @@ enum MHD_Result web_revoke(struct web *w)
 	int rc = fw_account_token_remove(
 		w->r->store, w->account.id, (enum fw_account_token_kind)kind, http_form_get(&w->form, "name"), &w->err);
 
-	return rc && rc != FW_ENOTFOUND ? web_store_failed(w, rc) : web_go(w, "account");
+	return rc && rc != FW_ENOTFOUND ? web_store_failed(w, rc) : web_done(w, WEB_NOTICE_REVOKED, "account");
 }
 
 enum MHD_Result web_token(struct web *w)

@@ -3,14 +3,16 @@
  * The page: adding a feed by its address, or by that of a site (address.h). With serve_discovery
  * the address is fetched first, and what it has is shown.
  */
+#include "api/feed_remedy.h"
 #include "base/url.h"
 #include "http/address.h"
 #include "http/web.h"
 #include "base/banned.h"
 
-#define ADD_ENTRIES 5  /* shown of a feed */
-#define ADD_CHOICES 20 /* feeds that a page names */
-#define ADD_TEXT 300   /* bytes of an entry */
+#define ADD_ENTRIES 5    /* shown of a feed */
+#define ADD_CHOICES 20   /* feeds that a page names */
+#define ADD_TEXT 300     /* bytes of an entry */
+#define ADD_ALL_MAX 2000 /* of the operator's feeds are subscribed at once */
 
 static bool adding_discovers(const struct web *w)
 {
@@ -27,14 +29,14 @@ static void adding_form_put(struct web *w, struct fw_str url)
 		"aria-label=\"Address of a "
 		"site or a feed\" autocapitalize=\"none\" spellcheck=\"false\" inputmode=\"url\">"
 		"<button class=\"main\">%s</button></form>\n",
-		url, adding_discovers(w) ? "Look" : "Subscribe");
+		url, adding_discovers(w) ? "Find the feed" : "Subscribe");
 	web_put(w,
 		"<p class=\"soft\">%s To bring all feeds of another reader, <a href=\"./account#opml\">import an OPML "
 		"file</a>.</p>\n",
 		adding_discovers(w) ?
-			"A site's address is enough." :
-			"It must be the feed's own address: this server does not look for feeds on a site "
-			"(serve_discovery).");
+			"The address of a site is enough: its feed is found and shown first." :
+			"The address of a site is enough: its feed is found when it is fetched. This server shows no "
+			"preview.");
 }
 
 /*
@@ -127,7 +129,7 @@ static void adding_choices_put(struct web *w, const struct address *q)
 		web_form_fields(w, "");
 		web_put(w,
 			"<div class=\"head\"><b dir=\"auto\">%t</b><button name=\"url\" "
-			"value=\"%t\">Look</button></div>"
+			"value=\"%t\">Show</button></div>"
 			"<p class=\"soft\">%t</p></form></li>\n",
 			l->title.len ? l->title : l->href, l->href, l->href);
 	}
@@ -154,6 +156,19 @@ static void adding_found_put(struct web *w, const struct address *q, struct fw_s
 	adding_entries_put(w, doc);
 }
 
+/* Nothing was found: the address, why, and what helps. */
+static void adding_trouble_put(struct web *w, const struct address *q)
+{
+	const struct fw_feed as = {.url = q->url,
+		.fail_n = 1,
+		.last_kind = q->answer.kind,
+		.http_status = q->answer.visit.http_status,
+		.error = fw_str(q->answer.err.text)};
+
+	web_put(w, "<div role=\"alert\"><p class=\"trouble\">%t: %s</p>\n<p>%s</p></div>\n", q->url, q->answer.err.text,
+		fw_feed_remedy(&as));
+}
+
 static enum MHD_Result adding_preview(struct web *w, struct address *q, struct fw_str typed)
 {
 	int rc = web_feeds_read(w, 0);
@@ -166,12 +181,43 @@ static enum MHD_Result adding_preview(struct web *w, struct address *q, struct f
 	if (q->answer.doc)
 		adding_found_put(w, q, typed);
 	else
-		web_put(w, "<p class=\"trouble\" role=\"alert\">%s</p>\n", q->answer.err.text);
+		adding_trouble_put(w, q);
 	adding_choices_put(w, q);
 	web_put(w, "</div>\n");
 	web_frame_end(w);
 	return web_send(w, MHD_HTTP_OK);
 }
+
+/* ---- the operator's feeds -------------------------------------------------------------------- */
+
+int web_offer_put(struct web *w)
+{
+	struct fw_account_all all;
+	int rc = fw_account_subscribe_all(w->r->store, w->account.id, ADD_ALL_MAX, true, w->now_ms, &all, &w->err);
+
+	if (rc || !all.added_n)
+		return rc;
+	web_put(w, "<form class=\"offer\" method=\"post\" action=\"collected\"><p>This server collects %s",
+		all.more ? "more than " : "");
+	web_count_put(w, (int64_t)all.added_n, "feed");
+	web_put(w, " that you do not read yet.</p>");
+	web_form_fields(w, "");
+	web_put(w, "<button>Subscribe to %s</button></form>\n",
+		all.more                 ? "the first of them" :
+			all.added_n == 1 ? "it" :
+					   "all of them");
+	return 0;
+}
+
+enum MHD_Result web_collected(struct web *w)
+{
+	struct fw_account_all all;
+	int rc = fw_account_subscribe_all(w->r->store, w->account.id, ADD_ALL_MAX, false, w->now_ms, &all, &w->err);
+
+	return rc ? web_store_failed(w, rc) : web_noting(w, web_go(w, ""), WEB_NOTICE_COLLECTED, (int64_t)all.added_n);
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 enum MHD_Result web_add(struct web *w)
 {
@@ -185,6 +231,9 @@ enum MHD_Result web_add(struct web *w)
 	web_frame_begin(w, FW_STR("Add a feed"));
 	web_bar_put(w, "Add a feed");
 	adding_form_put(w, url);
+	rc = web_offer_put(w);
+	if (rc)
+		return web_store_failed(w, rc);
 	web_put(w, "</div>\n");
 	web_frame_end(w);
 	return web_send(w, MHD_HTTP_OK);
@@ -197,7 +246,8 @@ enum MHD_Result web_preview(struct web *w)
 	enum MHD_Result ok;
 
 	if (!adding_discovers(w))
-		return web_fail(w, MHD_HTTP_FORBIDDEN, "This server does not fetch addresses (serve_discovery).");
+		return web_fail(w, MHD_HTTP_FORBIDDEN,
+			"This server shows no preview: the operator has turned it off (serve_discovery).");
 	if (adding_open(w, &q, true, &typed, &ok))
 		ok = adding_preview(w, &q, typed);
 	address_close(&q);
@@ -221,7 +271,8 @@ enum MHD_Result web_subscribe(struct web *w)
 	if (adding_open(w, &q, false, &typed, &ok)) {
 		rc = address_subscribe(&q, w->account.id, &f, w->now_ms);
 		ok = rc ? web_store_failed(w, rc) :
-			  web_go_view(w, &(struct web_view){.kind = WEB_ALL, .feed_id = f.id});
+			  web_noting(w, web_go_view(w, &(struct web_view){.kind = WEB_ALL, .feed_id = f.id}),
+				  f.existed ? WEB_NOTICE_HAD : WEB_NOTICE_SUBSCRIBED, 0);
 	}
 	address_close(&q);
 	return ok;

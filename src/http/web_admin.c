@@ -40,9 +40,9 @@ static void admin_run_row(struct web *w, int64_t id, int64_t elapsed_us, int64_t
 {
 	char text[FW_RFC3339_MAX];
 
-	web_put(w, "<tr><td><a href=\"./runs?run=%d\">%d</a></td><td>", id, id);
-	web_time_put(w, id);
-	web_put(w, "</td><td>%s</td><td>%d</td></tr>\n", fw_duration_text(text, elapsed_us / 1000), feeds);
+	web_put(w, "<tr><td><a href=\"./runs?run=%d\">", id);
+	web_whole_time_put(w, id);
+	web_put(w, "</a></td><td>%s</td><td>%n</td></tr>\n", fw_duration_text(text, elapsed_us / 1000), feeds);
 }
 
 static int admin_runs_put(struct web *w)
@@ -54,7 +54,7 @@ static int admin_runs_put(struct web *w)
 		return rc == FW_EUNSUP ? 0 : rc;
 	web_put(w,
 		"<h2>Finished runs</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Runs\">"
-		"<table class=\"list\"><thead><tr><th>Run</th><th>Started</th><th>Took</th><th>Feeds "
+		"<table class=\"list\"><thead><tr><th>Started</th><th>Took</th><th>Feeds "
 		"due</th></tr></thead>"
 		"<tbody>\n");
 	for (size_t i = runs.n; i > 0 && runs.n - i < ADMIN_RUNS; i--)
@@ -89,15 +89,13 @@ enum MHD_Result web_runs(struct web *w)
 		web_put(w, "<p>No run is stored yet.</p>\n");
 	else
 		web_put(w,
-			"<p><a href=\"./picture?run=%d\"><img class=\"picture\" src=\"./picture?run=%d\" alt=\"Each "
-			"row is a "
-			"connection, each bar a fetch of run %d\" width=\"1400\" height=\"700\"></a></p>\n"
+			"<p class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Picture of the run\">"
+			"<a href=\"./picture?run=%d\"><img class=\"picture\" src=\"./picture?run=%d\" "
+			"alt=\"Each row is a connection, each bar a fetch\" width=\"1400\" height=\"700\"></a></p>\n"
 			"<p class=\"soft\">Each row is a connection that was used, each bar a fetch: name lookup, "
-			"connection, TLS, "
-			"waiting, body, parsing. What goes on is shown with its last ten minutes. For a picture with "
-			"zoom: "
-			"feedwheel timeline -o run.html</p>\n",
-			id, id, id);
+			"connection, TLS, waiting, body, parsing. Of a run that goes on, the last ten minutes are "
+			"shown. For a picture with zoom: feedwheel timeline -o run.html</p>\n",
+			id, id);
 	rc = admin_runs_put(w);
 	if (rc)
 		return web_store_failed(w, rc);
@@ -176,12 +174,13 @@ static int admin_order_put(void *ctx, const struct fw_order_status *s)
 	if (o->action == FW_ORDER_DELIVER) {
 		struct fw_order_delivery d = s->delivery;
 
-		web_put(w, "<p class=\"soft\">%d delivered, %d wait, %d dead</p>", d.delivered_n, s->pending_n,
-			s->dead_n);
+		web_put(w, "<p class=\"soft\">%n delivered, %n waiting, %n failed for good</p>", d.delivered_n,
+			s->pending_n, s->dead_n);
 		if (d.failing_since_ms) {
-			web_put(w, "<p class=\"trouble\">It fails since ");
-			web_time_put(w, d.failing_since_ms);
-			web_put(w, ": %t</p>", d.error);
+			char text[FW_RFC3339_MAX];
+
+			web_put(w, "<p class=\"trouble\">It has failed for %s: %t</p>",
+				fw_duration_text(text, FW_MAX(w->now_ms - d.failing_since_ms, INT64_C(0))), d.error);
 		}
 	}
 	web_put(w, "</li>\n");

@@ -32,7 +32,9 @@ static int column_feed_add(void *ctx, const struct fw_subscription *s)
 		.unread_n = s->unread_n,
 		.title = fw_arena_str(a, subscription_title(s)),
 		.folder = fw_arena_str(a, s->folder.p ? s->folder : FW_STR("")),
-		.failing = fw_feed_is_failing(s->feed)};
+		.failing = fw_feed_is_failing(s->feed),
+		.waiting = s->feed->status == FW_FEED_ACTIVE && !s->feed->last_visit_ms,
+		.has_entries = s->newest_ms != 0};
 	w->feeds.unread_n += s->unread_n;
 	w->feeds.failing_n += w->feeds.feed[w->feeds.n - 1].failing;
 	return a->failed ? FW_ENOMEM : 0;
@@ -113,7 +115,7 @@ static const struct web_feed **column_sorted(struct web *w)
 static void column_count_put(struct web *w, int64_t n)
 {
 	if (n)
-		web_put(w, " <span class=\"n\">%d<span class=\"vh\"> unread</span></span>", n);
+		web_put(w, " <span class=\"n\">%n<span class=\"vh\"> unread</span></span>", n);
 }
 
 static const char *column_current(bool is)
@@ -167,9 +169,11 @@ static void column_folder_put(struct web *w, const struct web_feed *const *at, s
 		name.len ? name : FW_STR("no folder"));
 	for (size_t i = 0; (open || whole) && i < n; i++)
 		column_feed_put(w, at[i]);
-	if (!open && !whole)
-		web_put(w, "<li class=\"later\"><a href=\"./?part=folder&amp;folder=%q\">%d feeds</a></li>", name,
-			(int64_t)n);
+	if (!open && !whole) {
+		web_put(w, "<li class=\"later\"><a href=\"./?part=folder&amp;folder=%q\">", name);
+		web_count_put(w, (int64_t)n, "feed");
+		web_put(w, "</a></li>");
+	}
 	web_put(w, "</ul></details></li>\n");
 }
 
@@ -223,7 +227,7 @@ static void column_place_put(struct web *w, const char *path, const char *name)
 	fw_buf_adds(&w->out, column_current(strcmp(w->r->route->path + 1, path) == 0));
 	web_put(w, "\"><span class=\"name\">%s</span>", name);
 	if (strcmp(path, "feeds") == 0 && w->feeds.failing_n)
-		web_put(w, " <span class=\"bad\">%d failing</span>", w->feeds.failing_n);
+		web_put(w, " <span class=\"bad\">%n failing</span>", w->feeds.failing_n);
 	web_put(w, "</a></li>\n");
 }
 

@@ -61,17 +61,14 @@ static void entry_by_put(struct web *w, const struct fw_entry_row *e)
 {
 	const struct web_feed *f = web_feed_find(w, e->feed_id);
 	struct fw_str name = f ? f->title : e->feed_title.len ? e->feed_title : e->feed_url;
-	char stamp[FW_RFC3339_MAX];
 
 	web_put(w, "<p class=\"by\"><a href=\"./?view=%s&amp;feed=%d\" dir=\"auto\">%t</a>", f ? "unread" : "starred",
 		e->feed_id, name);
 	if (e->author.len)
 		web_put(w, " \xc2\xb7 <span dir=\"auto\">%t</span>", e->author);
-	fw_rfc3339(stamp, fw_store_entry_date(e, e->seen_ms));
-	web_put(w, " \xc2\xb7 <time class=\"whole\" datetime=\"%s\">", stamp);
-	stamp[16] = '\0';
-	stamp[10] = ' ';
-	web_put(w, "%s</time></p>\n", stamp);
+	web_put(w, " \xc2\xb7 ");
+	web_whole_time_put(w, fw_store_entry_date(e, e->seen_ms));
+	web_put(w, "</p>\n");
 }
 
 void web_content_add(struct web *w, const struct fw_stream_entry *se)

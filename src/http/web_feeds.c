@@ -28,7 +28,7 @@ static void feeds_named_put(struct web *w, const struct fw_feed *f)
 		f->id);
 }
 
-static void feeds_health_put(struct web *w, const struct fw_feed *f)
+void web_feed_health_put(struct web *w, const struct fw_feed *f)
 {
 	if (f->status == FW_FEED_PAUSED)
 		web_put(w, "<p class=\"soft\">Paused by the operator: it is not polled.</p>\n");
@@ -42,11 +42,15 @@ static void feeds_health_put(struct web *w, const struct fw_feed *f)
 	web_put(w, "<p class=\"soft\">");
 	if (f->last_ok_ms) {
 		web_put(w, "Last fetched ");
-		web_time_put(w, f->last_ok_ms);
+		web_ago_put(w, f->last_ok_ms);
 	} else
-		web_put(w, f->last_visit_ms ? "Never fetched" : "Not fetched yet");
+		web_put(w, f->last_visit_ms ? "Never fetched successfully" : "Not fetched yet");
+	if (f->last_visit_ms && fw_feed_is_failing(f)) {
+		web_put(w, "; last tried ");
+		web_ago_put(w, f->last_visit_ms);
+	}
 	if (f->fail_n > 1)
-		web_put(w, ", %d failures in a row", (int64_t)f->fail_n);
+		web_put(w, ", %n failures in a row", (int64_t)f->fail_n);
 	if (f->status == FW_FEED_ACTIVE && f->due_at_ms > w->now_ms) {
 		char text[FW_RFC3339_MAX];
 
@@ -118,13 +122,13 @@ static void feeds_card_put(struct web *w, const struct feeds_list *l, const stru
 	if (s->folder.len)
 		web_put(w, "<span class=\"soft\" dir=\"auto\">%t</span>", s->folder);
 	if (s->unread_n)
-		web_put(w, "<span class=\"n\">%d unread</span>", s->unread_n);
+		web_put(w, "<span class=\"n\">%n unread</span>", s->unread_n);
 	web_put(w, "</div>\n<p class=\"soft\">%t", f->url);
 	if (fw_is_http(f->home_page_url))
 		web_put(w, " \xc2\xb7 <a href=\"%t\" rel=\"noopener noreferrer\" target=\"_blank\">site</a>",
 			f->home_page_url);
 	web_put(w, "</p>\n");
-	feeds_health_put(w, f);
+	web_feed_health_put(w, f);
 	web_put(w, "<details%s><summary>Change</summary>\n", l->feed_id ? " open" : "");
 	feeds_form_put(w, s, l->next);
 	web_put(w, "</details></li>\n");
@@ -182,7 +186,7 @@ static void feeds_more_put(struct web *w, const struct feeds_list *l)
 {
 	if ((int64_t)l->all <= l->skip + (int64_t)l->shown)
 		return;
-	web_put(w, "<p><a href=\"./feeds?from=%d&amp;failing=%s&amp;q=%q\">More feeds (%d in all)</a></p>\n",
+	web_put(w, "<p><a href=\"./feeds?from=%d&amp;failing=%s&amp;q=%q\">More feeds (%n in all)</a></p>\n",
 		l->skip + (int64_t)l->shown, l->failing ? "1" : "", l->match, (int64_t)l->all);
 }
 
@@ -194,7 +198,7 @@ static void feeds_search_put(struct web *w, const struct feeds_list *l)
 		l->match);
 	if (w->feeds.failing_n)
 		web_put(w, "<p><a href=\"./feeds%s\">%s</a></p>\n", l->failing ? "" : "?failing=1",
-			l->failing ? "All feeds" : "Only those that cannot be fetched");
+			l->failing ? "Show all feeds" : "Show only feeds that cannot be fetched");
 }
 
 enum MHD_Result web_feeds(struct web *w)
@@ -225,7 +229,8 @@ enum MHD_Result web_feeds(struct web *w)
 		return web_store_failed(w, rc);
 	web_put(w, "</ul>\n");
 	if (!l.all)
-		web_put(w, "<p>There are no such feeds. <a href=\"./add\">Add a feed</a></p>\n");
+		web_put(w, "<p>%s <a href=\"./add\">Add a feed</a></p>\n",
+			w->feeds.n ? "None of your feeds matches." : "You have no feeds yet.");
 	feeds_more_put(w, &l);
 	web_put(w, "</div>\n");
 	web_frame_end(w);
@@ -234,9 +239,9 @@ enum MHD_Result web_feeds(struct web *w)
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-static enum MHD_Result feeds_changed(struct web *w, int rc)
+static enum MHD_Result feeds_changed(struct web *w, int rc, enum web_notice what)
 {
-	return rc ? web_store_failed(w, rc) : web_go(w, "feeds");
+	return rc ? web_store_failed(w, rc) : web_done(w, what, "feeds");
 }
 
 bool web_title_and_folder(struct web *w, struct fw_subscription *set, enum MHD_Result *ok)
@@ -256,12 +261,14 @@ enum MHD_Result web_subscription(struct web *w)
 
 	if (!web_title_and_folder(w, &set, &ok))
 		return ok;
-	return feeds_changed(w, fw_account_subscription_set(w->r->store, w->account.id, &set, &w->err));
+	return feeds_changed(
+		w, fw_account_subscription_set(w->r->store, w->account.id, &set, &w->err), WEB_NOTICE_SAVED);
 }
 
 enum MHD_Result web_unsubscribe(struct web *w)
 {
-	return feeds_changed(w, fw_account_unsubscribe(w->r->store, w->account.id, web_number(w, "feed"), &w->err));
+	return feeds_changed(w, fw_account_unsubscribe(w->r->store, w->account.id, web_number(w, "feed"), &w->err),
+		WEB_NOTICE_UNSUBSCRIBED);
 }
 
 enum MHD_Result web_folder(struct web *w)
@@ -270,7 +277,8 @@ enum MHD_Result web_folder(struct web *w)
 
 	if (!web_text(w, "from", FW_LABEL_NAME_MAX, &from) || !web_text(w, "to", FW_LABEL_NAME_MAX, &to) || !from.len)
 		return web_fail(w, MHD_HTTP_BAD_REQUEST, "The name of the folder is too long.");
-	return feeds_changed(w, fw_account_folder_rename(w->r->store, w->account.id, from, to, false, &w->err));
+	return feeds_changed(
+		w, fw_account_folder_rename(w->r->store, w->account.id, from, to, false, &w->err), WEB_NOTICE_FOLDER);
 }
 
 struct feeds_moving {
@@ -295,14 +303,14 @@ enum MHD_Result web_instead(struct web *w)
 {
 	struct feeds_moving m = {.w = w};
 	int64_t id = web_number(w, "feed");
-	size_t added;
+	size_t added = 0;
 	int rc = fw_account_subscription_list(w->r->store, w->account.id, id ? id : -1, false, feeds_keep, &m, &w->err);
 
 	if (!rc && !m.to.url.p)
 		return web_fail(w, MHD_HTTP_NOT_FOUND, "The page names no feed any more.");
 	rc = rc ? rc : fw_account_import(w->r->store, w->account.id, &m.to, 1, w->now_ms, &added, &w->err);
 	rc = rc ? rc : fw_account_unsubscribe(w->r->store, w->account.id, id, &w->err);
-	return feeds_changed(w, rc);
+	return feeds_changed(w, rc, added ? WEB_NOTICE_SUBSCRIBED : WEB_NOTICE_HAD);
 }
 
 /* Of the operator: as `feedwheel pause`, `resume` and `fetch-now`. */
@@ -311,14 +319,18 @@ enum MHD_Result web_poll(struct web *w)
 	struct fw_str what = http_form_get(&w->form, "what");
 	struct fw_feed now, to = {.status = FW_FEED_ACTIVE, .due_at_ms = w->now_ms};
 	unsigned set = FW_SET_STATUS | FW_SET_CRASH | FW_SET_DUE;
+	enum web_notice done = WEB_NOTICE_RESUMED;
 	int rc = fw_store_feed_find(w->r->store, web_number(w, "feed"), FW_STR_NONE, &w->arena, &now, &w->err);
 
 	if (fw_str_eq(what, FW_STR("pause"))) {
 		to.status = FW_FEED_PAUSED;
 		set = FW_SET_STATUS;
+		done = WEB_NOTICE_PAUSED;
 	} else if (fw_str_eq(what, FW_STR("now"))) {
 		to.due_at_ms = FW_DUE_FIRST;
 		set = FW_SET_DUE;
+		done = WEB_NOTICE_FETCHED;
 	}
-	return feeds_changed(w, rc ? rc : fw_feed_update(w->r->store, &now, &to, set, w->now_ms, &w->err));
+	rc = rc ? rc : fw_feed_update(w->r->store, &now, &to, set, w->now_ms, &w->err);
+	return feeds_changed(w, rc, done);
 }

@@ -14,6 +14,7 @@
 void web_put(struct web *w, const char *format, ...)
 {
 	const char *from = format, *at;
+	char count[FW_COUNT_MAX];
 	va_list ap;
 
 	va_start(ap, format);
@@ -29,6 +30,9 @@ void web_put(struct web *w, const char *format, ...)
 			break;
 		case 'q':
 			fw_url_escape(&w->out, va_arg(ap, struct fw_str));
+			break;
+		case 'n':
+			fw_buf_adds(&w->out, fw_count_text(count, va_arg(ap, int64_t)));
 			break;
 		case 'd':
 			fw_buf_addf(&w->out, "%lld", (long long)va_arg(ap, int64_t));
@@ -61,11 +65,13 @@ void web_view_put(struct web *w, const struct web_view *v)
 		web_put(w, "&amp;from=%d", v->from_id);
 }
 
-void web_time_put(struct web *w, int64_t at_ms)
+/* sentence: with the words that it needs there. */
+static void html_time_put(struct web *w, int64_t at_ms, bool sentence)
 {
 	static const char MONTH[][4] = {
 		"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 	int64_t ago_ms = w->now_ms - at_ms;
+	const char *ago = sentence ? " ago" : "", *on = sentence ? "on " : "";
 	char stamp[FW_RFC3339_MAX];
 	struct fw_civil then, now;
 
@@ -73,16 +79,42 @@ void web_time_put(struct web *w, int64_t at_ms)
 	fw_civil_from_ms(w->now_ms, &now);
 	web_put(w, "<time datetime=\"%s\">", fw_rfc3339(stamp, at_ms));
 	if (ago_ms >= 0 && ago_ms < FW_MINUTE_MS)
-		web_put(w, "now");
+		web_put(w, sentence ? "just now" : "now");
 	else if (ago_ms >= 0 && ago_ms < FW_HOUR_MS)
-		web_put(w, "%d min", (int64_t)(ago_ms / FW_MINUTE_MS));
+		web_put(w, "%d min%s", (int64_t)(ago_ms / FW_MINUTE_MS), ago);
 	else if (ago_ms >= 0 && ago_ms < FW_DAY_MS)
-		web_put(w, "%d h", (int64_t)(ago_ms / FW_HOUR_MS));
+		web_put(w, "%d h%s", (int64_t)(ago_ms / FW_HOUR_MS), ago);
 	else if (then.year == now.year)
-		web_put(w, "%d %s", (int64_t)then.day, MONTH[then.month - 1]);
+		web_put(w, "%s%d %s", on, (int64_t)then.day, MONTH[then.month - 1]);
 	else
-		web_put(w, "%s", (stamp[10] = '\0', stamp));
+		web_put(w, "%s%s", on, (stamp[10] = '\0', stamp));
 	web_put(w, "</time>");
+}
+
+void web_time_put(struct web *w, int64_t at_ms)
+{
+	html_time_put(w, at_ms, false);
+}
+
+void web_ago_put(struct web *w, int64_t at_ms)
+{
+	html_time_put(w, at_ms, true);
+}
+
+void web_whole_time_put(struct web *w, int64_t at_ms)
+{
+	char stamp[FW_RFC3339_MAX];
+
+	fw_rfc3339(stamp, at_ms);
+	web_put(w, "<time class=\"whole\" datetime=\"%s\">", stamp);
+	stamp[16] = '\0';
+	stamp[10] = ' ';
+	web_put(w, "%s</time>", stamp);
+}
+
+void web_count_put(struct web *w, int64_t n, const char *what)
+{
+	web_put(w, "%n %s%s", n, what, n == 1 ? "" : "s");
 }
 
 void web_form_fields(struct web *w, const char *next)
@@ -137,9 +169,9 @@ static void html_head_put(struct web *w, struct fw_str title)
 		"<link rel=\"icon\" href=\"data:image/svg+xml,%%3Csvg xmlns='http://www.w3.org/2000/svg' "
 		"viewBox='0 0 20 20'%%3E%%3Ccircle cx='10' cy='10' r='7.5' fill='none' stroke='%%231d5c88' "
 		"stroke-width='3'/%%3E%%3Ccircle cx='10' cy='10' r='2.5' fill='%%231d5c88'/%%3E%%3C/svg%%3E\">\n"
-		"<link rel=\"stylesheet\" href=\"reader.css?v=%s\">\n"
-		"<script type=\"module\" src=\"reader.js?v=%s\"></script>\n</head>\n",
-		title, style, script);
+		"<link rel=\"stylesheet\" href=\"%sreader.css?v=%s\">\n"
+		"<script type=\"module\" src=\"%sreader.js?v=%s\"></script>\n</head>\n",
+		title, w->up ? w->up : "", style, w->up ? w->up : "", script);
 }
 
 void web_plain_begin(struct web *w, const char *title)
@@ -150,7 +182,9 @@ void web_plain_begin(struct web *w, const char *title)
 
 void web_plain_end(struct web *w)
 {
-	web_put(w, "</main>\n</body>\n</html>\n");
+	web_put(w, "</main>\n");
+	web_notice_put(w);
+	web_put(w, "</body>\n</html>\n");
 }
 
 void web_frame_begin(struct web *w, struct fw_str title)
@@ -175,6 +209,7 @@ void web_bar_put(struct web *w, const char *title)
 
 void web_frame_end(struct web *w)
 {
-	web_put(w, "</main>\n<p id=\"status\" role=\"status\"></p>\n");
+	web_put(w, "</main>\n");
+	web_notice_put(w);
 	web_put(w, "</body>\n</html>\n");
 }

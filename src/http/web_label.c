@@ -167,7 +167,7 @@ enum MHD_Result web_label(struct web *w)
 		return web_fail(w, MHD_HTTP_BAD_REQUEST, "A folder has this name: a label needs another.");
 	rc = rc ? rc : label_edit(w, entry_id, name, add);
 	if (rc || !web_is_part(w))
-		return rc ? web_store_failed(w, rc) : web_go(w, "");
+		return rc ? web_store_failed(w, rc) : web_done(w, WEB_NOTICE_LABEL, "");
 	rc = web_labels_read(w);
 	rc = rc ? rc :
 		  fw_account_entries_get(w->r->store, w->account.id, &entry_id, 1, false, label_entry_put, w, &w->err);

@@ -147,6 +147,13 @@ static struct fw_str river_title(const struct web *w)
 					      FW_STR("Unread");
 }
 
+/* Are the feed's entries among those of the view? */
+static bool river_has_feed(const struct web *w, const struct web_feed *f)
+{
+	return (!w->view.feed_id || f->id == w->view.feed_id) &&
+		(!w->view.folder.p || web_folder_has(w->view.folder, f->folder));
+}
+
 /* Of the view, whatever it searches for. */
 static int river_unread_count(struct web *w, int64_t *n)
 {
@@ -161,8 +168,7 @@ static int river_unread_count(struct web *w, int64_t *n)
 	for (size_t i = 0; i < w->feeds.n; i++) {
 		const struct web_feed *f = &w->feeds.feed[i];
 
-		if ((!w->view.feed_id || f->id == w->view.feed_id) &&
-			(!w->view.folder.p || web_folder_has(w->view.folder, f->folder)))
+		if (river_has_feed(w, f))
 			*n += f->unread_n;
 	}
 	return 0;
@@ -188,11 +194,8 @@ static void river_mark_all_put(struct web *w, int64_t newest_id, int64_t unread_
 		web_put(w, "<input type=\"hidden\" name=\"folder\" value=\"%t\">", w->view.folder);
 	if (w->view.label.p)
 		web_put(w, "<input type=\"hidden\" name=\"label\" value=\"%t\">", w->view.label);
-	web_put(w,
-		"<button data-ask=\"Mark %d as read?\"><svg><use href=\"#i-check\"/></svg> <span>Mark all as "
-		"read</span></button>"
-		"</form>\n",
-		unread_n);
+	web_put(w, "<button data-ask=\"Mark %n %s as read?\">", unread_n, unread_n == 1 ? "entry" : "entries");
+	web_put(w, "<svg><use href=\"#i-check\"/></svg> <span>Mark all as read</span></button></form>\n");
 }
 
 static void river_head_put(struct web *w, int64_t newest_id, int64_t unread_n)
@@ -230,35 +233,102 @@ static void river_head_put(struct web *w, int64_t newest_id, int64_t unread_n)
 	web_put(w, "</header>\n");
 }
 
-static void river_empty_put(struct web *w)
+/* Have feeds of the view entries, or do some wait for their first visit? */
+enum river_state { RIVER_NONE, RIVER_WAITS, RIVER_FETCHED, RIVER_HAS_ENTRIES };
+static enum river_state river_state(const struct web *w)
+{
+	enum river_state state = RIVER_NONE;
+
+	for (size_t i = 0; i < w->feeds.n; i++) {
+		const struct web_feed *f = &w->feeds.feed[i];
+		enum river_state one = f->has_entries ? RIVER_HAS_ENTRIES : f->waiting ? RIVER_WAITS : RIVER_FETCHED;
+
+		if (!river_has_feed(w, f))
+			continue;
+		if (one == RIVER_HAS_ENTRIES)
+			return one;
+		state = state == RIVER_NONE || one == RIVER_WAITS ? one : state;
+	}
+	return state;
+}
+
+static void river_no_entries_put(struct web *w, enum river_state state)
 {
 	struct web_view all = w->view;
 
 	all.kind = WEB_ALL;
 	all.from_id = 0;
+	if (state == RIVER_WAITS)
+		web_put(w,
+			"<div data-waiting><p>%s being fetched for the first time. The first entries come in a "
+			"moment.</p><noscript><p>Load this page again then.</p></noscript></div>",
+			w->view.feed_id ? "This feed is" : "Your feeds are");
+	else if (state == RIVER_HAS_ENTRIES && w->view.kind == WEB_UNREAD) {
+		web_put(w, "<p>All is read.</p><p><a href=\"./");
+		web_view_put(w, &all);
+		web_put(w, "\">Show read entries</a></p>");
+	} else
+		web_put(w, "<p>There are no entries yet.</p>");
+}
+
+/* Is the view of a feed or a folder that the account has not? */
+static bool river_is_unknown(const struct web *w, enum river_state state)
+{
+	return w->feeds.n && state == RIVER_NONE && (w->view.feed_id || w->view.folder.p);
+}
+
+static int river_empty_put(struct web *w, enum river_state state)
+{
+	int rc = 0;
+
 	web_put(w, "<div class=\"empty\">");
-	if (!w->feeds.n)
+	if (!w->feeds.n) {
 		web_put(w,
 			"<p>You have no feeds yet.</p><p><a class=\"button\" href=\"./add\">Add a feed</a> or "
 			"<a href=\"./account#opml\">import an OPML file</a>.</p>");
+		rc = web_offer_put(w);
+	} else if (river_is_unknown(w, state) && w->view.feed_id)
+		web_put(w, "<p>You are not subscribed to this feed.</p><p><a href=\"./feeds\">Your feeds</a></p>");
+	else if (river_is_unknown(w, state) && w->view.folder.len)
+		web_put(w, "<p>You have no folder \xe2\x80\x9c%t\xe2\x80\x9d.</p>", w->view.folder);
+	else if (river_is_unknown(w, state))
+		web_put(w, "<p>Each of your feeds is in a folder.</p>");
 	else if (w->view.search.p)
 		web_put(w, "<p>Nothing was found.</p>");
 	else if (w->view.kind == WEB_STARRED)
 		web_put(w, "<p>No entry is starred. Press <kbd>s</kbd> on one.</p>");
-	else if (w->view.kind == WEB_UNREAD) {
-		web_put(w, "<p>All is read.</p><p><a href=\"./");
-		web_view_put(w, &all);
-		web_put(w, "\">Show read entries</a></p>");
-	} else if (w->view.label.p)
+	else if (w->view.label.p && w->view.kind == WEB_ALL)
 		web_put(w, "<p>No entry has this label. Press <kbd>l</kbd> on one.</p>");
 	else
-		web_put(w, "<p>There are no entries yet.</p>");
+		river_no_entries_put(w, w->view.label.p ? RIVER_HAS_ENTRIES : state);
 	web_put(w, "</div>\n");
+	return rc;
+}
+
+static int river_health_one(void *ctx, const struct fw_subscription *s)
+{
+	struct web *w = ctx;
+
+	web_put(w, "<div class=\"health\">\n");
+	web_feed_health_put(w, s->feed);
+	web_put(w, "</div>\n");
+	return 0;
+}
+
+/* A feed that is not fetched says why, where its entries are read. */
+static int river_health_put(struct web *w)
+{
+	const struct web_feed *f = w->view.feed_id ? web_feed_find(w, w->view.feed_id) : NULL;
+
+	return f && f->failing ?
+		fw_account_subscription_list(w->r->store, w->account.id, f->id, false, river_health_one, w, &w->err) :
+		0;
 }
 
 static enum MHD_Result river_page_send(struct web *w)
 {
 	struct river v = {.w = w};
+	enum river_state state;
 	int64_t newest_id, unread_n = 0;
 	/* before the entries: what is stored meanwhile must stay unread */
 	int rc = fw_account_newest_id(w->r->store, &newest_id, &w->err);
@@ -267,25 +337,44 @@ static enum MHD_Result river_page_send(struct web *w)
 	rc = rc ? rc : river_unread_count(w, &unread_n);
 	if (rc)
 		return web_store_failed(w, rc);
+	state = river_state(w);
 	web_frame_begin(w, river_title(w));
 	river_head_put(w, newest_id, unread_n);
 	web_put(w, "<form id=\"state\" method=\"post\" action=\"star\">");
 	web_form_fields(w, NULL);
-	web_put(w, "</form>\n<div id=\"river\">\n");
-	rc = river_read(w, &v);
+	web_put(w, "</form>\n");
+	rc = river_health_put(w);
+	web_put(w, "<div id=\"river\">\n");
+	rc = rc ? rc : river_read(w, &v);
 	web_put(w, "</div>\n");
-	if (rc == FW_EINVAL && w->view.search.p)
+	if (rc == FW_EINVAL && w->view.search.p) {
 		web_put(w, "<p class=\"trouble\">%s</p>\n", w->err.text);
-	else if (rc)
+		rc = 0;
+	} else if (!rc && !v.n)
+		rc = river_empty_put(w, state);
+	if (rc)
 		return web_store_failed(w, rc);
-	else if (!v.n)
-		river_empty_put(w);
 	river_older_put(w, &v);
 	web_frame_end(w);
+	return web_send(w, !v.n && river_is_unknown(w, state) ? MHD_HTTP_NOT_FOUND : MHD_HTTP_OK);
+}
+
+/* Does the view still wait for its first entries? */
+static enum MHD_Result river_waiting_send(struct web *w)
+{
+	int rc = web_feeds_read(w, w->view.feed_id);
+
+	if (rc)
+		return web_store_failed(w, rc);
+	if (river_state(w) == RIVER_WAITS)
+		web_put(w, "waiting");
 	return web_send(w, MHD_HTTP_OK);
 }
 
-/* part=1: rows for the script; part=column and part=folder: the column, or a part of it */
+/*
+ * part=1: rows for the script; part=column and part=folder: the column, or a part of it;
+ * part=waiting: a word while the first entries are waited for
+ */
 enum MHD_Result web_river(struct web *w)
 {
 	struct fw_str part = http_form_get(&w->form, "part");
@@ -294,6 +383,8 @@ enum MHD_Result web_river(struct web *w)
 
 	if (!part.len)
 		return river_page_send(w);
+	if (fw_str_eq(part, FW_STR("waiting")))
+		return river_waiting_send(w);
 	rc = web_feeds_read(w, 0);
 	if (!rc && !fw_str_eq(part, FW_STR("1")))
 		rc = web_column_put(w);

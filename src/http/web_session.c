@@ -126,12 +126,12 @@ static void session_login_form(struct web *w)
 	else if (!w->r->route->body_max && w->r->route->web != web_login_again)
 		web_put(w, "%s", w->r->route->path + 1);
 	web_put(w,
-		"\">\n<label>Name <input name=\"name\" value=\"%t\" required autofocus autocomplete=\"username\" "
-		"autocapitalize=\"none\" spellcheck=\"false\"></label>\n"
+		"\">\n<label>Name <input name=\"name\" value=\"%t\" required autocomplete=\"username\" "
+		"autocapitalize=\"none\" spellcheck=\"false\"%s></label>\n"
 		"<label>Password <input name=\"password\" type=\"password\" required "
-		"autocomplete=\"current-password\"></label>\n"
+		"autocomplete=\"current-password\"%s></label>\n"
 		"<button class=\"main\">Log in</button>\n</form>\n",
-		name);
+		name, name.len ? "" : " autofocus", name.len ? " autofocus" : "");
 }
 
 enum MHD_Result web_login_page(struct web *w, unsigned status, const char *words)
@@ -259,7 +259,8 @@ enum MHD_Result web_logout(struct web *w)
 	int rc = fw_account_token_remove(
 		w->r->store, w->account.id, FW_ACCOUNT_TOKEN_SESSION, w->session_name, &w->err);
 
-	return rc && rc != FW_ENOTFOUND ? web_store_failed(w, rc) : session_go(w, "");
+	return rc && rc != FW_ENOTFOUND ? web_store_failed(w, rc) :
+					  web_noting(w, session_go(w, ""), WEB_NOTICE_LOGGED_OUT, 0);
 }
 
 /* ---- the password ---------------------------------------------------------------------------- */
@@ -282,7 +283,7 @@ static enum MHD_Result session_password_set(struct web *w)
 	if (rc == FW_ENOTFOUND)
 		return web_fail(w, MHD_HTTP_FORBIDDEN, "The old password is wrong.");
 	rc = rc ? rc : fw_account_set_password(w->r->store, w->account.name, new, &w->err);
-	return rc ? web_store_failed(w, rc) : session_begin(w, id);
+	return rc ? web_store_failed(w, rc) : web_noting(w, session_begin(w, id), WEB_NOTICE_PASSWORD, 0);
 }
 
 enum MHD_Result web_password(struct web *w)

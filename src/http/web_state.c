@@ -25,11 +25,11 @@ static bool state_ids_read(struct web *w, int64_t **ids, size_t *n, enum MHD_Res
 }
 
 /* The script needs no answer; a form returns to its page. */
-static enum MHD_Result state_done(struct web *w, int rc)
+static enum MHD_Result state_done(struct web *w, int rc, enum web_notice what)
 {
 	if (rc)
 		return web_store_failed(w, rc);
-	return web_is_part(w) ? web_send(w, MHD_HTTP_OK) : web_go(w, "");
+	return web_is_part(w) ? web_send(w, MHD_HTTP_OK) : web_done(w, what, "");
 }
 
 static bool state_flag(const struct web *w, const char *name)
@@ -46,7 +46,8 @@ enum MHD_Result web_read(struct web *w)
 
 	if (!state_ids_read(w, &ids, &n, &ok))
 		return ok;
-	return state_done(w, fw_account_edit(w->r->store, w->account.id, ids, n, &edit, w->now_ms, &w->err));
+	return state_done(w, fw_account_edit(w->r->store, w->account.id, ids, n, &edit, w->now_ms, &w->err),
+		edit.read ? WEB_NOTICE_READ : WEB_NOTICE_UNREAD);
 }
 
 static int state_starred(void *ctx, const struct fw_stream_entry *e)
@@ -75,7 +76,8 @@ enum MHD_Result web_star(struct web *w)
 		edit.remove = STAR, edit.remove_n = 1;
 	else
 		edit.add = STAR, edit.add_n = 1;
-	return state_done(w, rc ? rc : fw_account_edit(w->r->store, w->account.id, ids, n, &edit, w->now_ms, &w->err));
+	rc = rc ? rc : fw_account_edit(w->r->store, w->account.id, ids, n, &edit, w->now_ms, &w->err);
+	return state_done(w, rc, WEB_NOTICE_STAR);
 }
 
 /* Only what the page could show: upto is the newest entry when it was made. */
@@ -93,5 +95,5 @@ enum MHD_Result web_mark_all(struct web *w)
 		(http_form_get(&w->form, "label").p && !w->view.label.p))
 		return web_fail(w, MHD_HTTP_BAD_REQUEST, "Invalid feed, folder or label.");
 	rc = web_view_stream(w, &s);
-	return state_done(w, rc ? rc : fw_account_mark_read(w->r->store, &s, 0, upto, &w->err));
+	return state_done(w, rc ? rc : fw_account_mark_read(w->r->store, &s, 0, upto, &w->err), WEB_NOTICE_READ);
 }

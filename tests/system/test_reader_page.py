@@ -362,19 +362,28 @@ def feeds(base):
         b.open("http://127.0.0.1:%d/add?url=%s/nothing" % (d.port, site.url))
         b.click(".with-button button")
         b.there("[role=alert]")
+        text = b.js("document.querySelector('[role=alert]').textContent")
+        holds(site.url + "/nothing: HTTP 404" in text and "Look on the site" in text, text)
+        pictures(b, "not-found")
         # OPML from a file
         opml = os.path.join(base, "in.opml")
         with open(opml, "w", encoding="utf-8") as f:
             f.write(site.opml().replace("</body>", '<outline type="rss" text="Bad" xmlUrl="%s/bad.xml"/><outline '
                                         'type="rss" text="Gone" xmlUrl="%s/gone.xml"/><outline type="rss" text="More" '
-                                        'xmlUrl="%s/more"/></body>' % (site.url, site.url, site.url)))
+                                        'xmlUrl="%s/more"/>\n<outline xmlUrl="ftp://a.example/"/>\n<outline '
+                                        'xmlUrl="hhttps://b.example/"/></body>' % (site.url, site.url, site.url)))
         b.open("http://127.0.0.1:%d/account" % d.port)
         pictures(b, "account")
         node = b.call("DOM.querySelector", nodeId=b.call("DOM.getDocument")["root"]["nodeId"],
                       selector="[type=file]")["nodeId"]
         b.call("DOM.setFileInputFiles", nodeId=node, files=[opml])
         b.click("[action=import] button")
-        b.wait("document.querySelectorAll('.cards > li').length === %d" % (len(FEEDS) + 3))
+        b.wait("document.querySelector('.sheet p')?.textContent === '%d feeds added, 1 already subscribed, "
+               "2 refused.'" % (len(FEEDS) + 2))
+        equal(b.js("[...document.querySelectorAll('.list td')].map(t => t.textContent)"), [
+            "2", "ftp://a.example/: 'ftp' is not http or https: only these are fetched",
+            "3", "hhttps://b.example/: 'hhttps' is not http or https: only these are fetched"])
+        pictures(b, "import")
         d.feedwheel.run_once()
         visitor = Visitor(d).log_in()
         out = visitor.request("GET", "/export")[1]
@@ -384,12 +393,20 @@ def feeds(base):
         b.wait("document.querySelectorAll('.cards > li').length === 3")
         pictures(b, "failing")
         text = b.js("document.querySelector('.cards').textContent")
-        for words in ("HTTP 404", "There is no feed at this address any more", "What is at this address is no feed",
+        for words in ("HTTP 404", "There is no feed at this address. Look", "What is at this address is not a feed",
                       "The page there names a feed"):
             holds(words in text, "%s in %s" % (words, text))
         for command in "why", "show": # say the same
             text = " ".join(d.feedwheel.run(command, site.url + "/gone.xml").stdout.split())
-            holds("There is no feed at this address any more. Look on the site" in text, text)
+            holds("There is no feed at this address. Look on the site" in text, text)
+        gone = next(f["id"] for f in d.feedwheel.json("list") if f["url"].endswith("/gone.xml"))
+        b.open("http://127.0.0.1:%d/?view=all&feed=%d" % (d.port, gone))
+        text = b.js("document.querySelector('#main').textContent")
+        for words in ("HTTP 404", "There is no feed at this address. Look", "Never fetched successfully; last tried",
+                      "There are no entries yet"):
+            holds(words in text, "%s in %s" % (words, text))
+        pictures(b, "failing-feed")
+        b.open("http://127.0.0.1:%d/feeds?failing=1" % d.port)
         b.click("[action=instead] button")
         b.wait("document.querySelectorAll('.cards > li').length === %d" % (len(FEEDS) + 2))
         b.fill("[action=feeds] [name=q]", "gone")
@@ -423,6 +440,87 @@ def feeds(base):
         b.open("http://127.0.0.1:%d/orders" % d.port)
         b.wait("document.querySelector('.cards').textContent.includes('title:moon')")
         equal(b.console(), [])
+
+
+@case("a new account gets the operator's feeds with a click; its page waits for their entries, and shows them by "
+      "itself; other accounts' feeds and those with a login are not offered", needs="server")
+def new_account(base):
+    of_the_browser()
+    with contextlib.ExitStack() as stack:
+        site = Site()
+        stack.callback(site.stop)
+        d = stack.enter_context(http_server(base, conf=CONF + "allow_networks = 127.0.0.0/8\n"))
+        user_add(d)
+        user_add(d, "bob")
+        for f in ("notes", "letters"):
+            d.feedwheel.run("add", "--folder", "News", "%s/%s.xml" % (site.url, f))
+        d.feedwheel.run("add", "http://me:secret@127.0.0.1:1/")
+        equal(Visitor(d).log_in("bob").post("/subscribe", url=site.url + "/radio.xml")[0].status, 303)
+        b = stack.enter_context(browser(base))
+        log_in(b, d)
+        text = b.js("document.querySelector('.empty').textContent")
+        holds("This server collects 2 feeds that you do not read yet" in text, text)
+        pictures(b, "new-account")
+        b.click(".offer button")
+        b.there("[data-waiting]")
+        equal(b.js("[document.querySelector('#status').textContent, document.querySelectorAll('.folder').length]"),
+              ["2 feeds are added.", 1])
+        pictures(b, "waiting")
+        d.feedwheel.run_once()
+        b.wait("document.querySelectorAll('.row').length === %d" % sum(len(FEEDS[f][2]) for f in ("notes", "letters")))
+        equal(b.js("document.querySelector('#status').textContent"), "", "what was done is said once")
+        visitor = Visitor(d).log_in()
+        holds("offer" not in visitor.request("GET", "/add")[1], "no more feeds")
+        equal(visitor.request("GET", "/?part=waiting")[1], "")
+        equal(b.console(), [])
+
+
+@case("each form says what it did, on the page that follows; no address makes it say so", needs="server")
+def notices(base):
+    with reading(base) as d:
+        user_add(d, "root", "--admin")
+        alice, root = Visitor(d).log_in(), Visitor(d).log_in("root")
+        feed, entry = d.feedwheel.json("list")[0]["id"], states(d)[0][0]
+        equal(root.post("/subscribe", url=d.site.url + "/notes.xml")[0].status, 303)
+        def said(visitor, path, **form):
+            r, text = visitor.post(path, **form)
+            equal(r.status, 303, text)
+            notice = next(c for c in r.headers.get_all("Set-Cookie") if c.startswith("fw_notice")).split(";")[0]
+            login = visitor.cookie
+            visitor.cookie = "%s; %s" % (login, notice)
+            r, text = visitor.request("GET", r.headers["Location"][1:])
+            visitor.cookie = login
+            holds(any(c.startswith("fw_notice=;") for c in r.headers.get_all("Set-Cookie")), "it is said once")
+            return re.search('id="status" role="status">([^<]*)<', text)[1]
+        done = {}
+        for visitor, path, form, words in (
+                (alice, "/subscribe", {"url": d.site.url + "/notes.xml"}, "subscribed already"),
+                (alice, "/subscribe", {"url": d.site.url + "/new.xml"}, "subscribed now"),
+                (alice, "/subscription", {"feed": feed, "title": "x", "folder": "F"}, "saved"),
+                (alice, "/folder", {"from": "F", "to": "G"}, "renamed"),
+                (root, "/poll", {"feed": feed, "what": "pause"}, "paused"),
+                (root, "/poll", {"feed": feed, "what": "resume"}, "fetched again"),
+                (root, "/poll", {"feed": feed, "what": "now"}, "in a moment"),
+                (root, "/collected", {}, "0 feeds are added"),
+                (alice, "/read", {"id": entry, "read": 1}, "read"),
+                (alice, "/read", {"id": entry, "read": 0}, "unread"),
+                (alice, "/star", {"id": entry}, "star"), (alice, "/label", {"id": entry, "add": "x"}, "labels"),
+                (alice, "/all", {"upto": 10**9}, "Marked as read"),
+                (alice, "/revoke", {"name": "browser-0"}, "logged out"),
+                (alice, "/unsubscribe", {"feed": feed}, "no longer"), (root, "/logout", {}, "logged out")):
+            text = said(visitor, path, **form)
+            holds(words in text, "%s: %s" % (path, text))
+            done[path] = True
+        r, _ = alice.post("/password", old=PASSWORD, new="new secret", again="new secret")
+        holds(any(c.startswith("fw_notice=") for c in r.headers.get_all("Set-Cookie")), "the password")
+        shown = {"/import", "/preview", "/token", "/login"} # a page of their own
+        equal({p for m, p, _ in page_routes() if m == "POST"} - set(done) - shown, {"/password", "/instead"})
+        alice.take(r)
+        for path in ("/?fw_notice=5.1", "/?notice=<b>", "/feeds?status=x"):
+            equal(re.search('role="status">([^<]*)<', alice.request("GET", path)[1])[1], "", path)
+        for cookie in ("99.1", "5", "-1.1", "x.y", "<b>.1"):
+            text = alice.request("GET", "/", headers={"Cookie": "%s; fw_notice=%s" % (alice.cookie, cookie)})[1]
+            equal(re.search('role="status">([^<]*)<', text)[1], "", cookie)
 
 
 @case("the password is changed, others are logged out; a session ends; wrong passwords are limited", needs="server")
@@ -531,7 +629,7 @@ def labels(base):
         equal(rows(b), 1)
         b.key("A")
         b.there("dialog[open] .main")
-        equal(b.js("document.querySelector('dialog[open] h2').textContent"), "Mark 1 as read?")
+        equal(b.js("document.querySelector('dialog[open] h2').textContent"), "Mark 1 entry as read?")
         b.key("Enter")
         b.there(".empty")
         equal(len(states(d)[0]), ENTRIES - 2, "only those with the label are read")
@@ -872,8 +970,8 @@ def wrong(base):
                 ("/subscribe", {"url": "ftp://x.example/"}, "http"), ("/subscribe", {"url": "http://x.example/",
                     "title": long},
                                                                     "too long"),
-                ("/preview", {"url": "http://x.example/"}, "serve_discovery"), ("/folder", {"from": ""}, "too long"),
-                ("/import", {"opml": "x"}, "no OPML"), ("/import", {"opml": "<opml><body/></opml>"}, "no feeds"),
+                ("/folder", {"from": ""}, "too long"),
+                ("/import", {"opml": "x"}, "not an OPML"), ("/import", {"opml": "<opml><body/></opml>"}, "no feeds"),
                 ("/token", {"name": ""}, "missing"), ("/token", {"name": "a b"}, "name"),
                 ("/password", {"old": "x", "new": "a", "again": "b"}, "differ"),
                 ("/password", {"old": "x", "new": "long enough", "again": "long enough"}, "wrong"),
@@ -887,6 +985,19 @@ def wrong(base):
         r, _ = alice.request("POST", "/import", headers={"Content-Type": "multipart/form-data; boundary=x"}, body="y")
         equal(r.status, 400)
         equal(alice.request("GET", "/entry?id=99999999")[0].status, 404)
+        for path, words in (("/?folder=nosuch", "You have no folder \u201cnosuch\u201d"),
+                            ("/?feed=999999", "You are not subscribed to this feed"),
+                            ("/?view=starred&feed=999999", "You are not subscribed")):
+            r, text = alice.request("GET", path)
+            holds(r.status == 404 and words in text, "%s: %d %s" % (path, r.status, text[-800:]))
+        for path, up in (("/nosuch", ""), ("/a/b/c", "../../")):
+            r, text = alice.request("GET", path, headers={"Accept": "text/html,*/*;q=0.8"})
+            holds(r.status == 404 and "There is no page at this address" in text and 'href="./%s"' % up in text and
+                  'href="%sreader.css' % up in text, text)
+            equal(alice.request("GET", path, headers={"Accept": "*/*"})[0].headers["Content-Type"],
+                  "application/problem+json", "a program gets an error for programs")
+        text = alice.request("POST", "/login", {"name": "alice", "password": "wrong"})[1]
+        holds(re.search('name="password"[^>]* autofocus', text), "the password is asked for again: " + text)
         r, text = alice.request("GET", "/?label=none")
         holds(r.status == 404 and "no such label" in text, text)
 

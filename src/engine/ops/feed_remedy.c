@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/feed_remedy.h"
 
+#include "base/str.h"
 #include "base/banned.h"
 
-static const char *remedy_of_status(int http_status)
+static const char *remedy_of_status(const struct fw_feed *f)
 {
-	switch (http_status) {
+	switch (f->http_status) {
 	case 401:
 	case 407:
 		return "The site wants a name and a password. Subscribe again with them in the address: "
@@ -16,11 +17,13 @@ static const char *remedy_of_status(int http_status)
 		       "address of the feed.";
 	case 404:
 	case 410:
-		return "There is no feed at this address any more. Look on the site for its new one, or unsubscribe.";
+		return f->last_ok_ms ?
+			"There is no feed at this address any more. Look on the site for its new one, or unsubscribe." :
+			"There is no feed at this address. Look on the site for the right one.";
 	case 429:
 		return "The site gets too many requests. It is polled less often now; nothing needs to be done.";
 	default:
-		return http_status >= 500 ?
+		return f->http_status >= 500 ?
 			"The site has trouble. It is tried again; this usually passes by itself." :
 			"The site answers with something other than a feed. Look at it in a browser.";
 	}
@@ -40,7 +43,7 @@ const char *fw_feed_remedy(const struct fw_feed *f)
 	switch (f->last_kind) {
 	case FW_VISIT_HTTP:
 	case FW_VISIT_GONE:
-		return remedy_of_status(f->http_status);
+		return remedy_of_status(f);
 	case FW_VISIT_DNS:
 		return "The site's name is not known. If that stays so, the site has moved or ended.";
 	case FW_VISIT_CONNECT:
@@ -48,13 +51,16 @@ const char *fw_feed_remedy(const struct fw_feed *f)
 	case FW_VISIT_PROTOCOL:
 		return "The site does not answer. It is tried again; this usually passes by itself.";
 	case FW_VISIT_TLS:
-		return "The site's certificate is not valid. Only its owner can change that.";
+		return fw_str_find(f->error, FW_STR("certificate")) ?
+			"The site's certificate is not valid. Only its owner can change that." :
+			"The site does not speak TLS here. Perhaps its address begins with http://, not https://.";
 	case FW_VISIT_FORMAT:
-		return "What is at this address is no feed. Look on the site for the feed's address.";
+		return "What is at this address is not a feed. Look on the site for the feed's address.";
 	case FW_VISIT_LIMIT:
 		return "The feed is larger than the operator's limits allow.";
 	case FW_VISIT_BLOCKED:
-		return "The address is in a private network, which the operator can allow (allow_networks).";
+		return "The address is in a private network. The operator can allow that, with a line such as "
+		       "'allow_networks = 192.168.1.0/24' in feedwheel.conf.";
 	case FW_VISIT_REDIRECT:
 		return "The site sends its readers in circles. Look in a browser where the address leads.";
 	case FW_VISIT_CRASH:

@@ -87,12 +87,12 @@ START_TEST(contents)
 			"<a href=\"#user-content-1\" rel=\"noopener noreferrer\">1</a>"},
 		{"<a href=\"https://www.youtube.com/watch?v=a-B_9&amp;t=1\">x</a>",
 			EMBED("https://www.youtube.com/watch?v=a-B_9&t=1"),
-			"<a href=\"https://www.youtube.com/watch?v=a-B_9&amp;t=1\" target=\"_blank\" class=\"player\" "
-			"title=\"Play it here\" "
+			"<a href=\"https://www.youtube.com/watch?v=a-B_9&amp;t=1\" target=\"_blank\" "
+			"class=\"player\" title=\"Play it here\" "
 			"data-player=\"https://www.youtube-nocookie.com/embed/a-B_9?autoplay=1\">x</a>"},
 		{"<a href=\"https://vimeo.com/12/ab\">x</a>", EMBED("https://vimeo.com/12/ab"),
-			"<a href=\"https://vimeo.com/12/ab\" target=\"_blank\" class=\"player\" "
-			"title=\"Play it here\" "
+			"<a href=\"https://vimeo.com/12/ab\" target=\"_blank\" "
+			"class=\"player\" title=\"Play it here\" "
 			"data-player=\"https://player.vimeo.com/video/12?autoplay=1\">x</a>"},
 		/* a link that is no embed's; an embed without a known player */
 		{"<a href=\"https://vimeo.com/12\">x</a>", EMBED("https://vimeo.com/13"),
