@@ -263,10 +263,10 @@ static const struct fw_setting SETTINGS[] = {
 		"Host names that a request without a token may use in its Host header, besides "
 		"localhost and loopback addresses, such as feeds.lan. Unset: none.",
 		AT(serve_host_names), SERVE},
-	{"serve_discovery", FW_TYPE_BOOL, "no", NO_RANGE,
-		"The HTTP server fetches for its users: an address that a reader adds, to find its feed, and feeds' "
-		"icons; without it only feeds' own addresses work, and the sandbox lets the server connect to its "
-		"store only.",
+	{"serve_discovery", FW_TYPE_BOOL, "yes", NO_RANGE,
+		"The HTTP server fetches for its accounts: an address that a reader adds, to show its feed at once, "
+		"and feeds' icons. With no the workers find the feed, there are no icons, and the sandbox lets the "
+		"server connect to its store only.",
 		AT(serve_discovery), SERVE},
 	{"websub_url", FW_TYPE_STRING, "", NO_RANGE,
 		"Public URL of this server, where hubs deliver, such as https://example.org/; "

@@ -42,7 +42,7 @@ struct web_feed {
 	int64_t id, unread_n;
 	struct fw_str title, folder;
 	bool failing;
-	bool waiting, has_entries; /* waiting: for its first visit */
+	bool waiting, has_entries; /* waiting: for its first document */
 };
 
 /* What a form did: web_notice.c has the words. */

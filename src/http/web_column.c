@@ -33,7 +33,7 @@ static int column_feed_add(void *ctx, const struct fw_subscription *s)
 		.title = fw_arena_str(a, subscription_title(s)),
 		.folder = fw_arena_str(a, s->folder.p ? s->folder : FW_STR("")),
 		.failing = fw_feed_is_failing(s->feed),
-		.waiting = s->feed->status == FW_FEED_ACTIVE && !s->feed->last_visit_ms,
+		.waiting = s->feed->status == FW_FEED_ACTIVE && !s->feed->last_ok_ms && !fw_feed_is_failing(s->feed),
 		.has_entries = s->newest_ms != 0};
 	w->feeds.unread_n += s->unread_n;
 	w->feeds.failing_n += w->feeds.feed[w->feeds.n - 1].failing;

@@ -233,7 +233,7 @@ static void river_head_put(struct web *w, int64_t newest_id, int64_t unread_n)
 	web_put(w, "</header>\n");
 }
 
-/* Have feeds of the view entries, or do some wait for their first visit? */
+/* Have feeds of the view entries, or do some wait for their first document? */
 enum river_state { RIVER_NONE, RIVER_WAITS, RIVER_FETCHED, RIVER_HAS_ENTRIES };
 static enum river_state river_state(const struct web *w)
 {
@@ -309,7 +309,7 @@ static int river_health_one(void *ctx, const struct fw_subscription *s)
 {
 	struct web *w = ctx;
 
-	web_put(w, "<div class=\"health\">\n");
+	web_put(w, "<div class=\"health\">\n<p class=\"soft\">%t</p>\n", s->feed->url);
 	web_feed_health_put(w, s->feed);
 	web_put(w, "</div>\n");
 	return 0;

@@ -49,6 +49,8 @@ class HttpServer:
         os.makedirs(base, exist_ok=True)
         self.token = None # for request()
         self.port = free_port()
+        if "serve_discovery" not in conf:
+            conf += "serve_discovery = no\n" # a test's server fetches what its test says
         self.feedwheel = Feedwheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store, inside=inside)
         self.feedwheel.environment.update(environment)
         self.arguments = (command, *arguments)

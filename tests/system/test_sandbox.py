@@ -143,19 +143,20 @@ def broken_store():
         s.shutdown()
 
 
-@case("a server beside workers can connect to its store's TCP port; to others only with websub_url, "
-      "serve_discovery, or with Redis, which names them", needs="server")
+@case("a server beside workers can connect to its store's TCP port; to others not without serve_discovery, but with "
+      "websub_url, or with Redis, which names them", needs="server")
 def ports(base):
     sandboxed(*LAYERS)
     with broken_store() as store, listener() as other:
         here = "127.0.0.1:%d" % store
+        limited = "serve_discovery = no\n"
         for n, (url, conf, result) in enumerate([
-            ("postgres://u@%s/x" % here, "", EACCES),
-            ("postgres://u@127.0.0.1/x?port=%d" % store, "", EACCES),
-            ("mysql://u@%s/x" % here, "", EACCES),
-            ("redis://%s" % here, "", "done"),
-            ("postgres://u@%s/x" % here, "websub_url = https://feeds.example/\n", "done"),
-            ("postgres://u@%s/x" % here, "serve_discovery = yes\n", "done"),
+            ("postgres://u@%s/x" % here, limited, EACCES),
+            ("postgres://u@127.0.0.1/x?port=%d" % store, limited, EACCES),
+            ("mysql://u@%s/x" % here, limited, EACCES),
+            ("redis://%s" % here, limited, "done"),
+            ("postgres://u@%s/x" % here, limited + "websub_url = https://feeds.example/\n", "done"),
+            ("postgres://u@%s/x" % here, "", "done"),
         ]):
             if url.split(":")[0] in absent():
                 continue
