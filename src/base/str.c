@@ -249,3 +249,11 @@ char *fw_count_text(char dst[FW_COUNT_MAX], int64_t n)
 	dst[at] = 0;
 	return dst;
 }
+
+char *fw_count_of(char dst[FW_COUNT_OF_MAX], int64_t n, const char *one, const char *many)
+{
+	char number[FW_COUNT_MAX];
+
+	(void)fw_snprintf(dst, FW_COUNT_OF_MAX, "%s %s", fw_count_text(number, n), n == 1 ? one : many);
+	return dst;
+}

@@ -105,6 +105,11 @@ FW_MUST_CHECK bool fw_str_double(struct fw_str s, double *out); /* locale-free, 
 /* A number with separators, "10,058". Returns dst. */
 #define FW_COUNT_MAX 32
 char *fw_count_text(char dst[FW_COUNT_MAX], int64_t n);
+/* With what is counted: "1 feed is", "10,058 feeds are". Returns dst. */
+#define FW_COUNT_OF_MAX 128
+char *fw_count_of(char dst[FW_COUNT_OF_MAX], int64_t n, const char *one, const char *many);
+#define FW_COUNT_OF(n, one, many) \
+	fw_count_of((char[FW_COUNT_OF_MAX]){""}, (n), (one), (many)) /* until the block ends */
 FW_PRINTF(3, 4) bool fw_snprintf(char *dst, size_t cap, const char *fmt, ...);
 /* Copy with a NUL, cut at a UTF-8 boundary; returns true if everything fitted. */
 bool fw_str_copy(char *dst, size_t cap, struct fw_str s);

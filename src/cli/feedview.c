@@ -31,8 +31,8 @@ bool cli_quota_text(struct cli *c, int64_t feed_id, struct fw_buf *out)
 
 	if (fw_quota_get(c->store, feed_id, c->now_ms, &q, NULL))
 		return false;
-	fw_buf_addf(out, "%s new entries and %s since %s", cli_number(n, q.new_n), cli_bytes(bytes, (uint64_t)q.bytes),
-		cli_stamp(stamp, q.since_ms));
+	fw_buf_addf(out, "%s and %s since %s", cli_count(n, q.new_n, "new entry", "new entries"),
+		cli_bytes(bytes, (uint64_t)q.bytes), cli_stamp(stamp, q.since_ms));
 	if (q.deferred_n || fw_quota_is_used_up(c->config, &q))
 		fw_buf_addf(out, ": used up until %s (feed_daily_entries_max, feed_daily_bytes_max)",
 			cli_stamp(stamp, q.until_ms));

@@ -164,9 +164,9 @@ char *cli_number(char dst[FW_RFC3339_MAX], int64_t n)
 
 char *cli_count(char dst[FW_RFC3339_MAX], int64_t n, const char *one, const char *many)
 {
-	char number[FW_RFC3339_MAX];
+	char number[FW_COUNT_MAX];
 
-	(void)fw_snprintf(dst, FW_RFC3339_MAX, "%s %s", cli_number(number, n), n == 1 ? one : many);
+	(void)fw_snprintf(dst, FW_RFC3339_MAX, "%s %s", fw_count_text(number, n), n == 1 ? one : many);
 	return dst;
 }
 

@@ -86,10 +86,10 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	int64_t next_ms = s->next_due_ms > 0 ? s->next_due_ms - fw_now_ms() /* wall clock: as next_due_ms */ : 0;
 
 	if (s->total > 0)
-		(void)fw_snprintf(
-			text, sizeof(text), "%s/%s feeds", cli_number(a, (int64_t)s->done), cli_number(b, s->total));
+		(void)fw_snprintf(text, sizeof(text), "%s/%s", cli_number(a, (int64_t)s->done),
+			cli_count(b, s->total, "feed", "feeds"));
 	else
-		(void)fw_snprintf(text, sizeof(text), "%s feeds", cli_number(a, (int64_t)s->done));
+		(void)fw_snprintf(text, sizeof(text), "%s", cli_count(a, (int64_t)s->done, "feed", "feeds"));
 	progress_part(line, CLI_BOLD, t->err_colour, &left, text);
 	(void)fw_snprintf(text, sizeof(text), per_s < 10 ? "%.1f/s" : "%.0f/s", per_s);
 	progress_part(line, NULL, false, &left, text);

@@ -299,6 +299,7 @@ enum MHD_Result greader_import(struct greader *g)
 		return ok;
 	fw_buf_addf(&out, "OK: %zu", n);
 	if (refused_n)
-		fw_buf_addf(&out, " (%zu addresses are invalid, or need a login)", refused_n);
+		fw_buf_addf(&out, " (%s refused: invalid, or with another login)",
+			FW_COUNT_OF((int64_t)refused_n, "address was", "addresses were"));
 	return http_send(g->r, MHD_HTTP_OK, "text/plain; charset=UTF-8", &out);
 }

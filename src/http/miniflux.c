@@ -312,9 +312,10 @@ enum MHD_Result miniflux_import(struct greader *g)
 
 	if (!greader_opml_add(g, &n, &refused_n, &ok))
 		return ok;
-	fw_buf_addf(&words, "%zu feeds imported", n);
+	fw_buf_addf(&words, "%s imported", FW_COUNT_OF((int64_t)n, "feed", "feeds"));
 	if (refused_n)
-		fw_buf_addf(&words, " (%zu addresses are invalid)", refused_n);
+		fw_buf_addf(&words, " (%s refused: invalid, or with another login)",
+			FW_COUNT_OF((int64_t)refused_n, "address was", "addresses were"));
 	fw_json_object(&g->p.j, NULL);
 	fw_json_str(&g->p.j, "message", fw_buf_str(&words));
 	fw_json_end(&g->p.j);

@@ -295,7 +295,8 @@ static int parse_value(struct query_parser *p, const struct query_written *w, st
 		return parse_fail(
 			p, w->value_at, "site: takes a host alone, such as site:example.org; url: finds a path");
 	if ((w->op == QUERY_SINCE || w->op == QUERY_UNTIL) && !fw_when_parse(value, p->now_ms, &out->at_ms))
-		return parse_fail(p, w->value_at, "\"%.*s\" is no time: write %s", FW_STR_ARG(shown), EXAMPLE[w->op]);
+		return parse_fail(
+			p, w->value_at, "\"%.*s\" is not a time: write %s", FW_STR_ARG(shown), EXAMPLE[w->op]);
 	if (w->op == QUERY_FEED && !w->quoted && (!fw_str_int(value, &out->number) || out->number < 0))
 		out->number = 0;
 	out->text = fw_arena_str(p->a, value);

@@ -225,7 +225,7 @@ def doctor(base):
     w.sql("UPDATE records SET value = ? WHERE kind = 'order'", b"{", write=True)
     (level, found, remedy), = order_checks(w)
     equal(level, "note")
-    holds("1 orders match nothing, a among them" in found and "remove it" in remedy, found)
+    holds("1 order matches nothing, a among them" in found and "remove it" in remedy, found)
     holds("remove the order" in w.run("order", "show", "a").stderr, "show")
     equal(listed(w)["a"]["state"], "broken")
     complains(w, 2, "is invalid: remove it", "pause", "a")

@@ -131,7 +131,7 @@ def entries_of_a_day(base):
             output = w.run(command, "#1").stdout
             holds(re.search("25 new entries and .*: used up until .*; deferred: 15 entries", output), output)
         output = w.run("doctor", code=None).stdout
-        note = "^note +quotas +1 feeds have .* number 1 among them; deferred entries: 15$"
+        note = "^note +quotas +1 feed has .* number 1 among them; deferred entries: 15$"
         holds(re.search(note, output, re.M), output)
         due = w.one("SELECT due_at_ms - last_visit_ms FROM schedule")
         # while entries are deferred no validator is sent; known entries may change

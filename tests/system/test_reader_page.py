@@ -1079,8 +1079,8 @@ def accessible(base):
         equal(visitor.post("/subscribe", url=d.site.url + "/gone.xml")[0].status, 303)
         d.feedwheel.run_once()
         gone = next(f["id"] for f in d.feedwheel.json("list") if f["url"].endswith("/gone.xml"))
-        for path in ("/?view=starred", "/?view=all&feed=%d" % gone, "/?folder=nosuch", "/entry?id=2", "/?q=nothing-has-this", "/feeds", "/feeds?folder=Science", "/add",
-                     "/account", "/entry?id=1"):
+        for path in ("/?view=starred", "/?view=all&feed=%d" % gone, "/?folder=nosuch", "/entry?id=2",
+                     "/?q=nothing-has-this", "/feeds", "/feeds?folder=Science", "/add", "/account", "/entry?id=1"):
             b.open("http://127.0.0.1:%d%s" % (d.port, path))
             check_all(path, SOME)
         visitor.post("/logout")

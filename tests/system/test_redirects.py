@@ -94,7 +94,7 @@ def years_ahead(base):
         w.sql("UPDATE schedule SET due_at_ms = ? WHERE position = (SELECT position FROM feeds WHERE id = 2)",
               int((time.time() + 2 * 366 * 86400) * 1000), write=True)
         output = w.run("doctor", code=None).stdout
-        holds("1 feeds are due in more than a year, number 2 among them" in output and "set --due" in output, output)
+        holds("1 feed is due in more than a year, number 2 among them" in output and "set --due" in output, output)
         w.run("set", "--due", "#2")
         holds("due times" not in w.run("doctor", code=None).stdout, "nothing to report any more")
 

@@ -604,7 +604,7 @@ def doctor(base):
     w.sql(LATE, write=True)
     says(r"note +tokens +all for read have expired.*\n +-> 'feedwheel token list'")
     w.sql("UPDATE records SET value = x'00' WHERE kind = 'token' AND record_key = CAST('two' AS BLOB)", write=True)
-    says(r"note +tokens +1 tokens are unreadable.*\n +-> 'feedwheel token list'")
+    says(r"note +tokens +1 token is unreadable.*\n +-> 'feedwheel token list'")
 
 
 if __name__ == "__main__":

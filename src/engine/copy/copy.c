@@ -371,9 +371,10 @@ static int target_check_and_pause(struct copy *c)
 	rc = rc ? rc : copy_extra_any(c, COPY_RECORDS, &records);
 	if (!rc && (!empty || events || dead || records || accounts) && !c->o->resume)
 		return fw_err_set(c->err, FW_EINVAL,
-			"the target is not empty (%lld feeds, %lld entries%s%s%s): name an empty store, or give"
+			"the target is not empty (%s, %s%s%s%s): name an empty store, or give"
 			" --continue if it holds an older or interrupted copy",
-			(long long)to->feed_n, (long long)to->entry_n, events || dead ? ", pushed events" : "",
+			FW_COUNT_OF((int64_t)to->feed_n, "feed", "feeds"),
+			FW_COUNT_OF((int64_t)to->entry_n, "entry", "entries"), events || dead ? ", pushed events" : "",
 			records ? ", access tokens or other records" : "", accounts ? ", accounts" : "");
 	seen.paused = newest.paused;
 	rc = rc ? rc : copy_list_result(fw_store_heartbeat_list(c->to, 0, target_on_heartbeat, &seen, c->err));

@@ -219,8 +219,8 @@ static int doctor_server(struct doctor_run *d, struct fw_store *st, struct fw_er
 	fw_token_scopes_show(k.wanted & ~k.good, scopes);
 	if (k.broken_n)
 		doctor_report(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them",
-			"%lld tokens are unreadable: clients without another token are locked out",
-			(long long)k.broken_n);
+			"%s unreadable: clients without another token are locked out",
+			FW_COUNT_OF(k.broken_n, "token is", "tokens are"));
 	else if (*scopes)
 		doctor_report(d, "tokens", FW_DOCTOR_NOTE,
 			"'feedwheel token list' names them: add others, or remove them",
@@ -289,8 +289,8 @@ static int doctor_quotas(struct doctor_run *d, struct fw_store *st, struct fw_er
 		doctor_report(d, "quotas", FW_DOCTOR_NOTE,
 			"'feedwheel show' has details: remove such feeds, or raise feed_daily_entries_max and "
 			"feed_daily_bytes_max",
-			"%lld feeds have reached their daily limit, number %lld among them; deferred entries: %lld",
-			(long long)w.feeds, (long long)w.first_id, (long long)w.entries);
+			"%s reached the daily limit, number %lld among them; deferred entries: %lld",
+			FW_COUNT_OF(w.feeds, "feed has", "feeds have"), (long long)w.first_id, (long long)w.entries);
 	return rc;
 }
 
@@ -347,12 +347,13 @@ static int doctor_orders(struct doctor_run *d, struct fw_store *st, struct fw_er
 	if (k.broken_n)
 		doctor_report(d, "orders", FW_DOCTOR_NOTE,
 			"'feedwheel order set NAME --query ...' corrects a query; else remove it and add it again",
-			"%lld orders match nothing, %s among them: %s", (long long)k.broken_n, k.broken, k.why);
+			"%s nothing, %s among them: %s", FW_COUNT_OF(k.broken_n, "order matches", "orders match"),
+			k.broken, k.why);
 	if (k.unattended_n)
 		doctor_report(d, "orders", FW_DOCTOR_NOTE,
 			"start 'feedwheel run' or 'serve'; if one runs, its log says whether it reaches the store",
-			"%lld entries wait, the oldest since %s, and no process delivers", (long long)k.unattended_n,
-			fw_rfc3339(since, k.oldest_ms));
+			"%s, the oldest since %s, and no process delivers",
+			FW_COUNT_OF(k.unattended_n, "entry waits", "entries wait"), fw_rfc3339(since, k.oldest_ms));
 	if (k.failing_n)
 		doctor_report(d, "orders", FW_DOCTOR_NOTE,
 			"'feedwheel order show NAME' has details: repair the receiver, or pause or remove the order",
@@ -361,8 +362,8 @@ static int doctor_orders(struct doctor_run *d, struct fw_store *st, struct fw_er
 	if (k.dead_n)
 		doctor_report(d, "orders", FW_DOCTOR_NOTE,
 			"'feedwheel order dead NAME' lists them, 'feedwheel order retry NAME' delivers them again",
-			"%lld dead letters of %lld orders, %s among them", (long long)k.dead_n,
-			(long long)k.dead_order_n, k.dead);
+			"%s of %s, %s among them", FW_COUNT_OF(k.dead_n, "dead letter", "dead letters"),
+			FW_COUNT_OF(k.dead_order_n, "order", "orders"), k.dead);
 	if (!k.broken_n && !k.unattended_n && !k.failing_n && !k.dead_n)
 		doctor_report(d, "orders", FW_DOCTOR_FINE, "", "%lld", (long long)k.n);
 	return 0;
@@ -390,8 +391,8 @@ static int doctor_due_times(struct doctor_run *d, struct fw_store *st, struct fw
 	if (!rc && f.n)
 		doctor_report(d, "due times", FW_DOCTOR_NOTE,
 			"'feedwheel list --by-due' shows them last; 'feedwheel set --due' polls them now",
-			"%lld feeds are due in more than a year, number %lld among them: a clock was years ahead",
-			(long long)f.n, (long long)f.first_id);
+			"%s due in more than a year, number %lld among them: a clock was years ahead",
+			FW_COUNT_OF(f.n, "feed is", "feeds are"), (long long)f.first_id);
 	return rc == FW_EUNSUP ? 0 : rc;
 }
 
@@ -428,6 +429,8 @@ static int doctor_inbox_falls(struct fw_store *st, int64_t had_n, bool *falls, s
 
 static int doctor_inbox_waiting(struct doctor_run *d, struct fw_store *st, int64_t n, struct fw_err *err)
 {
+	const char *rows = FW_COUNT_OF(
+		n, "row of control and feeds_to_fetch waits", "rows of control and feeds_to_fetch wait");
 	int64_t worker_n = 0;
 	bool falls = false;
 	int rc = fw_store_heartbeat_list(st, fw_store_now_ms(st) - WORKER_SEEN_MS, doctor_count_worker, &worker_n, err);
@@ -437,18 +440,13 @@ static int doctor_inbox_waiting(struct doctor_run *d, struct fw_store *st, int64
 	if (rc)
 		return rc;
 	if (!worker_n)
-		doctor_report(d, "inbox", FW_DOCTOR_NOTE, "'feedwheel run' takes them",
-			"%lld rows of control and feeds_to_fetch wait, and no worker runs", (long long)n);
+		doctor_report(d, "inbox", FW_DOCTOR_NOTE, "'feedwheel run' takes them", "%s, and no worker runs", rows);
 	else if (!falls)
 		doctor_report(d, "inbox", FW_DOCTOR_NOTE,
 			"their logs say why; workers of an older version take none: restart them",
-			"%lld rows of control and feeds_to_fetch wait, and none of %lld workers takes them",
-			(long long)n, (long long)worker_n);
+			"%s, and none of %s takes them", rows, FW_COUNT_OF(worker_n, "worker", "workers"));
 	else
-		doctor_report(d, "inbox", FW_DOCTOR_FINE, "",
-			"%lld rows of control and feeds_to_fetch wait; "
-			"workers take them",
-			(long long)n);
+		doctor_report(d, "inbox", FW_DOCTOR_FINE, "", "%s; workers take them", rows);
 	return 0;
 }
 
@@ -461,7 +459,8 @@ static int doctor_inbox(struct doctor_run *d, struct fw_store *st, const struct 
 		doctor_report(d, "refused", FW_DOCTOR_NOTE,
 			redis ? "'LRANGE PREFIX:feeds_to_fetch_refused 0 -1' has the reasons, DEL clears it" :
 				"'SELECT * FROM feeds_to_fetch_refused' has the reasons, DELETE clears it",
-			"%lld rows of feeds_to_fetch were refused", (long long)s->inbox_refused_n);
+			"%s refused",
+			FW_COUNT_OF(s->inbox_refused_n, "row of feeds_to_fetch was", "rows of feeds_to_fetch were"));
 	return s->inbox_n ? doctor_inbox_waiting(d, st, s->inbox_n, err) : 0;
 }
 
@@ -483,8 +482,9 @@ static void doctor_store(struct doctor_run *d)
 	if (!rc)
 		rc = fw_store_stats(st, &s, &err);
 	if (!rc) {
-		doctor_report(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries",
-			fw_store_name(st), (long long)s.schema, (long long)s.feed_n, (long long)s.entry_n);
+		doctor_report(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %s, %s", fw_store_name(st),
+			(long long)s.schema, FW_COUNT_OF((int64_t)s.feed_n, "feed", "feeds"),
+			FW_COUNT_OF((int64_t)s.entry_n, "entry", "entries"));
 		doctor_clashes(d, s.clash_n);
 		rc = doctor_inbox(d, st, &s, &err);
 		for (size_t i = 0; i < FW_N(CHECK) && !rc; i++)
@@ -501,7 +501,8 @@ static void doctor_store(struct doctor_run *d)
 	if (!rc && s.quarantined_n)
 		doctor_report(d, "quarantine", FW_DOCTOR_NOTE,
 			"'feedwheel list --status quarantined', then 'feedwheel resume'",
-			"%lld feeds are quarantined because their visits killed a worker", (long long)s.quarantined_n);
+			"%s quarantined because visits of them killed a worker",
+			FW_COUNT_OF((int64_t)s.quarantined_n, "feed is", "feeds are"));
 	fw_store_close(st);
 }
 

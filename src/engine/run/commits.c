@@ -94,9 +94,8 @@ static int visit_apply_quota(struct store_thread *s, struct visit *v, struct fw_
 static void commits_count_stale(struct store_thread *s, size_t n)
 {
 	meter_count(s->ch->o->meter, FW_COUNT_STALE, n);
-	fw_info("%zu visits ended after this worker's lease was lost: they are not stored, and other workers repeat "
-		"them",
-		n);
+	fw_info("%s after this worker's lease was lost: not stored, and repeated by other workers",
+		FW_COUNT_OF((int64_t)n, "visit ended", "visits ended"));
 }
 
 static void visit_stored(struct store_thread *s, struct visit *v)

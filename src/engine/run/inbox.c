@@ -115,8 +115,8 @@ static int inbox_take_some(struct store_thread *s, size_t limit, size_t *n, stru
 		s->next_due_at_ms = 0;
 	}
 	if (in.refused_n) /* the reasons hold addresses, and these passwords */
-		fw_warn("%zu rows of feeds_to_fetch were refused (feeds_to_fetch_refused has them, with the reasons)",
-			in.refused_n);
+		fw_warn("%s refused (feeds_to_fetch_refused has them, with the reasons)",
+			FW_COUNT_OF((int64_t)in.refused_n, "row of feeds_to_fetch was", "rows of feeds_to_fetch were"));
 	return 0;
 }
 

@@ -178,7 +178,8 @@ static void maintenance_clock(struct maintenance *c, struct fw_store *st, int64_
 	if (maintenance_repair_clock(st, now_ms, went_back, &n, &err))
 		fw_warn("feeds rescheduled by a clock ahead of its time not repaired: %s; retrying later", err.text);
 	if (n)
-		fw_warn("a clock was ahead: %zu feeds visited in the future are due within the hour instead", n);
+		fw_warn("a clock was ahead: %s due within the hour now, and not in the future",
+			FW_COUNT_OF((int64_t)n, "feed is", "feeds are"));
 	c->clock_at_ms = mono_ms + PROBE_EVERY_MS;
 }
 

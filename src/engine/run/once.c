@@ -113,7 +113,8 @@ bool once_is_finished(struct store_thread *s)
 		return false;
 	if (!s->once_over) {
 		if (left)
-			fw_info("%zu feeds are left for a later run: their hosts want a longer pause", left);
+			fw_info("%s left for a later run, because a host wants a longer pause",
+				FW_COUNT_OF((int64_t)left, "feed is", "feeds are"));
 		s->once_over = true;
 		s->once_over_ms = fw_mono_ms();
 		once_publish_measured(s);

@@ -630,7 +630,8 @@ static bool store_thread_gave_up(const struct store_thread *s, int64_t mono_ms)
 	if (mono_ms - FW_MAX(since_ms, s->last_since_ms) < limit)
 		return false;
 	s->ch->o->shared->err = store_link_is_down(&s->link) ? s->link.err : s->full_err;
-	fw_error("giving up: %zu visits could not be stored; the next run repeats them", s->n);
+	fw_error("giving up: %s not stored; the next run repeats that",
+		FW_COUNT_OF((int64_t)s->n, "visit is", "visits are"));
 	return true;
 }
 

@@ -151,7 +151,7 @@ static const struct {
 	{"folder:/", "at 1: folder: needs a value, such as folder:News"},
 	{"has:sound", "at 5: has:sound is unknown: it takes audio, video"},
 	{"has:vidoe", "at 5: has:vidoe is unknown: did you mean has:video?"},
-	{"since:someday", "at 7: \"someday\" is no time: write since:2h, since:today or since:2026-11-01"},
+	{"since:someday", "at 7: \"someday\" is not a time: write since:2h, since:today or since:2026-11-01"},
 };
 
 START_TEST(errors)
