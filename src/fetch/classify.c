@@ -64,9 +64,9 @@ static void classify_tls(struct fw_fetch_priv *v, CURLcode rc)
 	curl_easy_getinfo(v->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
 	if (verify != X509_V_OK && verify != X509_V_ERR_UNSPECIFIED)
 		fw_visit_set_outcome(
-			v->f, FW_VISIT_TLS, "invalid server certificate: %s", X509_verify_cert_error_string(verify));
+			v->f, FW_VISIT_TLS, FW_FETCH_CERTIFICATE ": %s", X509_verify_cert_error_string(verify));
 	else if (rc == CURLE_PEER_FAILED_VERIFICATION) /* libcurl's own check of the host name */
-		fw_visit_set_outcome(v->f, FW_VISIT_TLS, "invalid server certificate: issued for another host name");
+		fw_visit_set_outcome(v->f, FW_VISIT_TLS, FW_FETCH_CERTIFICATE ": issued for another host name");
 	else
 		fw_visit_set_outcome(v->f, FW_VISIT_TLS, "TLS handshake failed: %s", curl_easy_strerror(rc));
 }

@@ -18,6 +18,9 @@
 #include "fetch/decode.h"
 #include "fetch/guard.h"
 
+/* The beginning of the error of a wrong certificate; the other errors of FW_VISIT_TLS have none. */
+#define FW_FETCH_CERTIFICATE "invalid server certificate"
+
 struct fw_fetch_config {
 	const char *user_agent; /* "feedwheel/0.1 (+https://...)" */
 	/* borrowed for the fetcher's life; NULL: only the public internet is allowed */

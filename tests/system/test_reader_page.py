@@ -363,7 +363,7 @@ def feeds(base):
         b.click(".with-button button")
         b.there("[role=alert]")
         text = b.js("document.querySelector('[role=alert]').textContent")
-        holds(site.url + "/nothing: HTTP 404" in text and "Look on the site" in text, text)
+        holds(site.url + "/nothing: HTTP 404" in text and "look on the site" in text, text)
         pictures(b, "not-found")
         # OPML from a file
         opml = os.path.join(base, "in.opml")
@@ -393,16 +393,16 @@ def feeds(base):
         b.wait("document.querySelectorAll('.cards > li').length === 3")
         pictures(b, "failing")
         text = b.js("document.querySelector('.cards').textContent")
-        for words in ("HTTP 404", "There is no feed at this address. Look", "What is at this address is not a feed",
+        for words in ("HTTP 404", "There is no feed at this address.", "What is at this address is not a feed",
                       "The page there names a feed"):
             holds(words in text, "%s in %s" % (words, text))
         for command in "why", "show": # say the same
             text = " ".join(d.feedwheel.run(command, site.url + "/gone.xml").stdout.split())
-            holds("There is no feed at this address. Look on the site" in text, text)
+            holds("There is no feed at this address. Check how it is written" in text, text)
         gone = next(f["id"] for f in d.feedwheel.json("list") if f["url"].endswith("/gone.xml"))
         b.open("http://127.0.0.1:%d/?view=all&feed=%d" % (d.port, gone))
         text = b.js("document.querySelector('#main').textContent")
-        for words in ("HTTP 404", "There is no feed at this address. Look", "Never fetched successfully; last tried",
+        for words in ("HTTP 404", "There is no feed at this address.", "Never fetched successfully; last tried",
                       "There are no entries yet"):
             holds(words in text, "%s in %s" % (words, text))
         pictures(b, "failing-feed")

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "api/feed_remedy.h"
-
 #include "base/str.h"
+#include "fetch/fetch.h"
 #include "base/banned.h"
 
-static const char *remedy_of_status(const struct fw_feed *f)
+/* was_read: the address had a feed before. */
+static const char *remedy_of_status(int http_status, bool was_read)
 {
-	switch (f->http_status) {
+	switch (http_status) {
 	case 401:
 	case 407:
 		return "The site wants a name and a password. Subscribe again with them in the address: "
@@ -17,13 +18,13 @@ static const char *remedy_of_status(const struct fw_feed *f)
 		       "address of the feed.";
 	case 404:
 	case 410:
-		return f->last_ok_ms ?
+		return was_read ?
 			"There is no feed at this address any more. Look on the site for its new one, or unsubscribe." :
-			"There is no feed at this address. Look on the site for the right one.";
+			"There is no feed at this address. Check how it is written, or look on the site.";
 	case 429:
 		return "The site gets too many requests. It is polled less often now; nothing needs to be done.";
 	default:
-		return f->http_status >= 500 ?
+		return http_status >= 500 ?
 			"The site has trouble. It is tried again; this usually passes by itself." :
 			"The site answers with something other than a feed. Look at it in a browser.";
 	}
@@ -43,7 +44,7 @@ const char *fw_feed_remedy(const struct fw_feed *f)
 	switch (f->last_kind) {
 	case FW_VISIT_HTTP:
 	case FW_VISIT_GONE:
-		return remedy_of_status(f);
+		return remedy_of_status(f->http_status, f->last_ok_ms != 0);
 	case FW_VISIT_DNS:
 		return "The site's name is not known. If that stays so, the site has moved or ended.";
 	case FW_VISIT_CONNECT:
@@ -51,16 +52,16 @@ const char *fw_feed_remedy(const struct fw_feed *f)
 	case FW_VISIT_PROTOCOL:
 		return "The site does not answer. It is tried again; this usually passes by itself.";
 	case FW_VISIT_TLS:
-		return fw_str_find(f->error, FW_STR("certificate")) ?
+		return fw_str_starts(f->error, FW_STR(FW_FETCH_CERTIFICATE)) ?
 			"The site's certificate is not valid. Only its owner can change that." :
-			"The site does not speak TLS here. Perhaps its address begins with http://, not https://.";
+			"The site speaks no HTTPS that works here. Subscribe to its address with http:// instead.";
 	case FW_VISIT_FORMAT:
 		return "What is at this address is not a feed. Look on the site for the feed's address.";
 	case FW_VISIT_LIMIT:
 		return "The feed is larger than the operator's limits allow.";
 	case FW_VISIT_BLOCKED:
-		return "The address is in a private network. The operator can allow that, with a line such as "
-		       "'allow_networks = 192.168.1.0/24' in feedwheel.conf.";
+		return "The address is in a private network. The operator can allow it in the configuration file, "
+		       "such as: allow_networks = 10.1.2.3";
 	case FW_VISIT_REDIRECT:
 		return "The site sends its readers in circles. Look in a browser where the address leads.";
 	case FW_VISIT_CRASH:
