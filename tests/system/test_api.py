@@ -508,6 +508,14 @@ def refs(o):
             yield from refs(v)
 
 
+def objects(o):
+    """All objects in an object, and itself."""
+    if isinstance(o, dict):
+        yield o
+    for v in o.values() if isinstance(o, dict) else o if isinstance(o, list) else ():
+        yield from objects(v)
+
+
 TWIRP_CODES = {"bad_route", "failed_precondition", "invalid_argument", "resource_exhausted"}
 
 
@@ -522,6 +530,9 @@ def complete(base):
     equal({t for o in operations for t in o["tags"]}, {t["name"] for t in doc["tags"]})
     equal([o["operationId"] for o in operations if len(o["tags"]) != 1 or not o["summary"]], [])
     holds(doc["servers"][0]["variables"]["origin"]["default"].startswith("http://"), doc["servers"])
+    for o in objects(doc):
+        if isinstance(o.get("required"), list):
+            equal(set(o["required"]) - set(o.get("properties", {})), set(), "required, but not described")
     used = set(refs(doc))
     kinds = "schemas", "responses", "headers"
     equal({"#/components/%s/%s" % (kind, n) for kind in kinds for n in doc["components"][kind]}, used)
@@ -652,6 +663,25 @@ def described(base):
         check(doc["components"]["schemas"]["Entry"], response, doc)
         ask(404, "GET", "/websub/{token}")
         ask(410, "POST", "/websub/{token}", "x")
+        # what the router refuses, whatever the operation
+        statuses, large = set(), {"Content-Length": str(1 << 30), "Expect": "100-continue"}
+        for path, method in [(p, m) for p, o in doc["paths"].items() for m in o if p != "/v1/stream"]:
+            for query, headers in (
+                ("?nonsense=1", {}), ("?%00", {}), ("", {"Bad(Name": "x"}), ("?" + "x" * 12001, {}), ("", large),
+                ("", {"Authorization": "Bearer fwt_wrong"}), ("", {"Host": "evil.example"}),
+                ("", {"Content-Encoding": "br", "Content-Type": "application/json"})):
+                where = "%s %s %s %s" % (method, path, query[:20], headers)
+                status, got, response = d.request(method.upper(), re.sub(r"{\w+}", "1", path) + query, None, headers)
+                statuses.add(status)
+                if status < 400:
+                    continue
+                answers = doc["paths"][path][method]["responses"]
+                body = "requestBody" in doc["paths"][path][method]
+                other = (414,) if body else (413, 414, 415)
+                holds(str(status) in answers or status in other, "%s: %d" % (where, status))
+                content = resolve(doc, answers.get(str(status), answers["default"]))["content"]
+                check(content[got["Content-Type"]]["schema"], response, doc, where)
+        holds(statuses >= {400, 401, 403, 404, 413, 414, 415}, statuses)
         never = {(p, m) for p, o in doc["paths"].items() for m in o} - {(p, m) for p, m, _ in seen}
         equal(never - {("/v1/stream", "get")}, set(), "operations never requested")
         equal([t["feed"] for p in pages(d, "/v1/timings?limit=1", "timings") for t in p], [2, 3, 4, 5])

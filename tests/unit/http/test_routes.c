@@ -296,6 +296,33 @@ static void params_of(const json_t *op, struct fw_buf *query, bool *id)
 	}
 }
 
+/* It names what is refused before the route's function sees a request; the rest is its default. */
+static void refusals_are_described(const struct route *r, const json_t *op)
+{
+	bool token = r->scope != SCOPE_OPEN && r->scope != SCOPE_PATH;
+	const struct {
+		const char *status;
+		bool may;
+	} REFUSAL[] = {
+		{"400", true},
+		{"401", token},
+		{"403", token},
+		{"404", strchr(r->path, '{') != NULL}, /* of a path without the number or the secret */
+		{"413", r->body_max > 0},
+		{"415", r->body_max > 0},
+		{"429", token},
+		{"503", r->scope != SCOPE_OPEN},
+		{"default", true},
+	};
+
+	for (size_t i = 0; i < FW_N(REFUSAL); i++) {
+		const json_t *answer = json_object_get(json_object_get(op, "responses"), REFUSAL[i].status);
+
+		ck_assert_msg(answer || !REFUSAL[i].may, "%s %s: %s", r->method, r->path, REFUSAL[i].status);
+	}
+	ck_assert_msg(json_object_get(op, "security") != NULL, "%s %s: security", r->method, r->path);
+}
+
 /*
  * The description names exactly the existing paths and methods, with their parameters, bodies and
  * scopes.
@@ -332,6 +359,7 @@ START_TEST(described)
 		ck_assert_str_eq(json_string_value(json_object_get(op, "x-scope")), SCOPE[r[i].scope]);
 		ck_assert_msg((json_object_get(op, "requestBody") != NULL) == (r[i].body_max > 0), "%s %s: body",
 			r[i].method, r[i].path);
+		refusals_are_described(&r[i], op);
 		fw_buf_finish(&query);
 	}
 	json_object_foreach(paths, name, path) operations += json_object_size(path);
