@@ -75,15 +75,20 @@ static void atom_source(struct fw_buf *out, const struct feed_item *i)
 	fw_buf_adds(out, "    </source>\n");
 }
 
-/* An entry without a content needs a link to it (section 4.1.1.1). */
+/*
+ * An entry without a content needs a link to it (section 4.1.1.1). One without both has its summary
+ * as content, because an empty content would hide the summary from readers.
+ */
 static void atom_content(struct fw_buf *out, const struct feed_item *i)
 {
-	if (i->summary.len)
+	bool has = i->html.len || i->text.len;
+
+	if (i->summary.len && (has || i->url.len))
 		atom_text(out, 4, "summary", "text", i->summary);
 	if (i->html.len)
 		atom_text(out, 4, "content", "html", i->html);
-	else if (i->text.len || (!i->url.len && !i->summary.len))
-		atom_text(out, 4, "content", "text", i->text);
+	else if (i->text.len || !i->url.len)
+		atom_text(out, 4, "content", "text", has ? i->text : i->summary);
 }
 
 void feed_atom_item(struct fw_buf *out, const struct feed_item *i)

@@ -46,6 +46,8 @@ struct fw_str feed_language(struct fw_str s);
  * escaped. Absent: it is no URL, or one that runs a script.
  */
 struct fw_str feed_url(struct fw_arena *a, struct fw_str base, struct fw_str s);
+/* Append an IRI as a URI (section 3.1 of RFC 3987): bytes that are not ASCII are escaped. */
+void feed_uri(struct fw_buf *out, struct fw_str iri);
 /*
  * The id of an entry: its own, if it is an IRI that its maker is responsible for; else a urn:uuid.
  * more: further text that the urn:uuid depends on, or absent; then it is never the own id.

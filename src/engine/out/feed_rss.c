@@ -36,9 +36,40 @@ static void rss_plain(struct fw_buf *out, int indent, const char *name, const ch
 	fw_buf_finish(&html);
 }
 
+static bool rss_is_ascii(struct fw_str s)
+{
+	size_t i = 0;
+
+	while (i < s.len && (unsigned char)s.p[i] < 0x80)
+		i++;
+	return i == s.len;
+}
+
+/* Addresses in RSS are URIs. */
+static void rss_link_attribute(struct fw_buf *out, const char *name, struct fw_str iri)
+{
+	struct fw_buf uri = FW_BUF_INIT(0);
+
+	feed_uri(&uri, iri);
+	feed_xml_attribute(out, name, fw_buf_str(&uri));
+	out->rc = out->rc ? out->rc : uri.rc;
+	fw_buf_finish(&uri);
+}
+
+static void rss_link_element(struct fw_buf *out, int indent, const char *name, struct fw_str iri)
+{
+	struct fw_buf uri = FW_BUF_INIT(0);
+
+	feed_uri(&uri, iri);
+	feed_xml_element(out, indent, name, fw_buf_str(&uri));
+	out->rc = out->rc ? out->rc : uri.rc;
+	fw_buf_finish(&uri);
+}
+
+/* An id stays the text that readers know; as a permanent link it would have to be a URI. */
 static void rss_guid(struct fw_buf *out, const struct feed_item *i)
 {
-	bool link = fw_is_http(i->id) && fw_str_eq(i->id, i->url);
+	bool link = fw_is_http(i->id) && fw_str_eq(i->id, i->url) && rss_is_ascii(i->id);
 
 	fw_buf_addf(out, "      <guid isPermaLink=\"%s\">", link ? "true" : "false");
 	fw_xml_escape(out, i->id, FW_XML_TEXT);
@@ -55,14 +86,14 @@ static void rss_enclosures(struct fw_buf *out, const struct fw_attachment *t)
 	if (!t)
 		return;
 	fw_buf_adds(out, "      <enclosure");
-	feed_xml_attribute(out, "url", t->url);
+	rss_link_attribute(out, "url", t->url);
 	/* the length is required; 0 means unknown */
 	fw_buf_addf(out, " length=\"%lld\"", t->size_bytes != FW_NO_NUMBER ? (long long)t->size_bytes : 0LL);
 	feed_xml_attribute(out, "type", rss_type(t));
 	fw_buf_adds(out, "/>\n");
 	for (t = t->next; t; t = t->next) {
 		fw_buf_adds(out, "      <media:content");
-		feed_xml_attribute(out, "url", t->url);
+		rss_link_attribute(out, "url", t->url);
 		if (t->size_bytes != FW_NO_NUMBER)
 			fw_buf_addf(out, " fileSize=\"%lld\"", (long long)t->size_bytes);
 		feed_xml_attribute(out, "type", t->mime_type);
@@ -84,7 +115,7 @@ static void rss_source(struct fw_buf *out, const struct feed_item *i)
 	if (!i->source_url.len)
 		return;
 	fw_buf_adds(out, "      <source");
-	feed_xml_attribute(out, "url", i->source_url);
+	rss_link_attribute(out, "url", i->source_url);
 	fw_buf_addc(out, '>');
 	fw_xml_escape(out, i->source_title.len ? i->source_title : i->source_url, FW_XML_TEXT);
 	fw_buf_adds(out, "</source>\n");
@@ -137,7 +168,7 @@ void feed_rss_item(struct fw_buf *out, const struct feed_item *i)
 
 	fw_buf_adds(out, "    <item>\n");
 	rss_texts(out, i);
-	feed_xml_element(out, 6, "link", i->url);
+	rss_link_element(out, 6, "link", i->url);
 	rss_guid(out, i);
 	rss_time(out, 6, "pubDate", i->published_ms != FW_NO_DATE ? i->published_ms : i->updated_ms);
 	if (i->updated_known)
@@ -159,7 +190,7 @@ static void rss_link(struct fw_buf *out, const char *rel, const char *type, stru
 	fw_buf_adds(out, "    <atom:link");
 	feed_xml_attribute(out, "rel", fw_str(rel));
 	feed_xml_attribute(out, "type", fw_str(type));
-	feed_xml_attribute(out, "href", href);
+	rss_link_attribute(out, "href", href);
 	fw_buf_adds(out, "/>\n");
 }
 
@@ -168,9 +199,9 @@ static void rss_image(struct fw_buf *out, const struct fw_feed_out_head *h, stru
 	if (!fw_is_http(h->icon))
 		return;
 	fw_buf_adds(out, "    <image>\n");
-	feed_xml_element(out, 6, "url", h->icon);
+	rss_link_element(out, 6, "url", h->icon);
 	rss_title(out, 6, h->title);
-	feed_xml_element(out, 6, "link", link);
+	rss_link_element(out, 6, "link", link);
 	fw_buf_adds(out, "    </image>\n");
 }
 
@@ -187,7 +218,7 @@ void feed_rss_document(struct fw_buf *out, const struct fw_feed_out_head *h, int
 		" xmlns:dc=\"http://purl.org/dc/elements/1.1/\""
 		" xmlns:media=\"http://search.yahoo.com/mrss/\">\n  <channel>\n");
 	rss_title(out, 4, h->title);
-	feed_xml_element(out, 4, "link", link);
+	rss_link_element(out, 4, "link", link);
 	rss_plain(out, 4, "description", "", h->description.len ? h->description : h->title);
 	feed_xml_element(out, 4, "language", feed_language(h->language));
 	if (updated_ms)

@@ -28,8 +28,8 @@ static bool url_scheme_is_good(struct fw_str scheme)
 	return true;
 }
 
-/* May this character of n bytes at s stay as it is? */
-static bool url_char_is_good(struct fw_str s, size_t at, uint32_t cp, size_t n)
+/* May this character of n bytes at s stay as it is? Brackets may up to host_end, around an IPv6 address. */
+static bool url_char_is_good(struct fw_str s, size_t at, uint32_t cp, size_t n, size_t host_end)
 {
 	if (cp >= 0x80)
 		return !fw_utf8_is_unsafe(cp) && fw_xml_is_char(cp) && !(cp == 0xfffd && n == 1) &&
@@ -37,17 +37,25 @@ static bool url_char_is_good(struct fw_str s, size_t at, uint32_t cp, size_t n)
 	if (cp == '%')
 		return at + 2 < s.len && fw_hexval((unsigned char)s.p[at + 1]) >= 0 &&
 			fw_hexval((unsigned char)s.p[at + 2]) >= 0;
+	if (cp == '[' || cp == ']')
+		return at < host_end;
+	if (cp == '#')
+		return !at || !memchr(s.p, '#', at); /* only the first one starts a fragment */
 	return cp > ' ' && cp < 0x7f && !strchr("\"<>\\^`{|}", (int)cp);
 }
 
 static void url_escape_bad(struct fw_buf *out, struct fw_str s)
 {
-	size_t n;
+	size_t n, host_end;
+	struct fw_url u;
+
+	fw_url_split(s, &u);
+	host_end = u.host_is_v6 ? (size_t)(u.host.p + u.host.len - s.p) + 1 : 0;
 
 	for (size_t i = 0; i < s.len; i += n) {
 		uint32_t cp = fw_utf8_get(s.p + i, s.len - i, &n);
 
-		if (url_char_is_good(s, i, cp, n)) {
+		if (url_char_is_good(s, i, cp, n, host_end)) {
 			fw_buf_add(out, s.p + i, n);
 			continue;
 		}
@@ -75,6 +83,12 @@ struct fw_str feed_url(struct fw_arena *a, struct fw_str base, struct fw_str s)
 	a->failed |= b.rc != 0;
 	fw_buf_finish(&b);
 	return s;
+}
+
+void feed_uri(struct fw_buf *out, struct fw_str iri)
+{
+	for (size_t i = 0; i < iri.len; i++)
+		fw_buf_addf(out, (unsigned char)iri.p[i] < 0x80 ? "%c" : "%%%02X", (unsigned char)iri.p[i]);
 }
 
 /* ---- ids ------------------------------------------------------------------------------------- */

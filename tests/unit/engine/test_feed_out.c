@@ -132,6 +132,21 @@ static struct fw_str html_text(struct fw_arena *a, struct fw_str s)
 static const char *at_file, *at_format;
 static size_t entry_n;
 
+/* An address as the format has it: RSS has URIs. */
+static struct fw_str address(struct fw_arena *a, struct fw_str iri, bool rss)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	if (!rss || !iri.len)
+		return iri;
+	feed_uri(&b, iri);
+	for (size_t i = 0; i < b.len; i++)
+		ck_assert(b.p[i] > ' ' && b.p[i] < 0x7f);
+	iri = fw_arena_str(a, fw_buf_str(&b));
+	fw_buf_finish(&b);
+	return iri;
+}
+
 static void same(const char *what, struct fw_arena *a, struct fw_str want, struct fw_str got)
 {
 	want = carried(a, want);
@@ -166,7 +181,7 @@ static void same_lists(struct fw_arena *a, const struct feed_item *i, const stru
 		same("category", a, x->term, c ? c->term : FW_STR_NONE);
 	for (const struct fw_attachment *x = i->attachments; x && !(rss && x != i->attachments);
 		x = x->next, t = t ? t->next : NULL) {
-		same("attachment", a, x->url, t ? t->url : FW_STR_NONE);
+		same("attachment", a, address(a, x->url, rss), t ? t->url : FW_STR_NONE);
 		if (x->mime_type.len)
 			same("its type", a, x->mime_type, t ? t->mime_type : FW_STR_NONE);
 	}
@@ -208,7 +223,7 @@ static void same_entry(enum fw_feed_out_format format, const struct fw_entry_row
 	fw_arena_init(&a, 0);
 	feed_item_read(r, &a, &i);
 	if (i.url.len || !fw_str_eq(e->url, i.id)) /* an id that is a URL serves as one */
-		same("url", &a, i.url, e->url);
+		same("url", &a, address(&a, i.url, rss), e->url);
 	if (!rss || i.title.len || !fw_str_eq(e->title, FW_STR("-")))
 		same("title", &a, i.title, e->title);
 	if (i.published_ms != FW_NO_DATE)
@@ -334,6 +349,28 @@ START_TEST(empty_texts)
 }
 END_TEST
 
+/* RSS has URIs; Atom wants a content where there is no link. */
+START_TEST(validity)
+{
+	struct fw_entry_row row = row_of(FW_STR("t"));
+
+	row.summary = FW_STR("only a summary");
+	row.url = FW_STR("https://a.example/\u00e4");
+	check_one(FW_FEED_OUT_ATOM, &row,
+		TEXTS("<summary type=\"text\">only a", "!<content", "href=\"https://a.example/\u00e4\""));
+	check_one(FW_FEED_OUT_RSS, &row, TEXTS("<link>https://a.example/%C3%A4</link>", "isPermaLink=\"false\""));
+	row.guid = row.url;
+	check_one(FW_FEED_OUT_RSS, &row, TEXTS("<guid isPermaLink=\"false\">https://a.example/\u00e4</guid>"));
+	row.url = FW_STR_NONE;
+	check_one(FW_FEED_OUT_ATOM, &row, TEXTS("<content type=\"text\">only a summary</content>", "!<summary"));
+	row.extra = FW_STR("{\"attachments\":[{\"url\":\"https://a.example/\u00e4.mp3\"},"
+			   "{\"url\":\"https://a.example/\u00f6.mp3\"}]}");
+	check_one(FW_FEED_OUT_RSS, &row,
+		TEXTS("<enclosure url=\"https://a.example/%C3%A4.mp3\"",
+			"<media:content url=\"https://a.example/%C3%B6.mp3\""));
+}
+END_TEST
+
 START_TEST(urls)
 {
 	static const struct {
@@ -348,6 +385,9 @@ START_TEST(urls)
 		{"http://a.example/%zz%", "http://a.example/%25zz%25"},
 		{"http://a.example/\xc3\xa4\xff\xef\xbf\xbf\xc2\x85", "http://a.example/\xc3\xa4%FF%EF%BF%BF%C2%85"},
 		{"http://a.example/\x01", "http://a.example/%01"},
+		{"http://a.example/[x]?a[]=1#[", "http://a.example/%5Bx%5D?a%5B%5D=1#%5B"},
+		{"http://[2001:db8::1]:80/[", "http://[2001:db8::1]:80/%5B"},
+		{"http://a.example/#a#b#", "http://a.example/#a%23b%23"},
 		{"mailto:a@b.example", "mailto:a@b.example"},
 		{"javascript:alert(1)", NULL},
 		{"JavaScript:x", NULL},
@@ -618,8 +658,8 @@ int main(void)
 {
 	Suite *s = suite_create("unit engine feed out");
 	TCase *t = tcase_create("feeds");
-	const TTest *const every[] = {cases_and_corpora, odd_characters, empty_texts, urls, ids, equal_ids, lists,
-		heads, huge_content, names, bases};
+	const TTest *const every[] = {cases_and_corpora, odd_characters, empty_texts, validity, urls, ids, equal_ids,
+		lists, heads, huge_content, names, bases};
 
 	tcase_set_timeout(t, 300);
 	for (size_t i = 0; i < FW_N(every); i++)
