@@ -28,7 +28,7 @@ static bool url_scheme_is_good(struct fw_str scheme)
 	return true;
 }
 
-/* May this character of n bytes at s stay as it is? Brackets may up to host_end, around an IPv6 address. */
+/* May this character of n bytes at s stay as it is? Brackets may before host_end, around IPv6. */
 static bool url_char_is_good(struct fw_str s, size_t at, uint32_t cp, size_t n, size_t host_end)
 {
 	if (cp >= 0x80)
