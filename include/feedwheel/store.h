@@ -427,7 +427,7 @@ enum {
 	FW_SET_TITLE = 2,
 	FW_SET_FOLDER = 4,
 	FW_SET_INTERVAL = 8,
-	FW_SET_DUE = 16,
+	FW_SET_DUE = 16, /* due_at_ms; and why, unless it is absent */
 	FW_SET_AUTH = 32,
 	FW_SET_CRASH = 64, /* crash_n */
 	FW_SET_PUSH = 128, /* push_until_ms */

@@ -376,7 +376,8 @@ static int feeds_refresh(struct greader *g, const struct greader_feeds *f, struc
 	int rc = 0;
 
 	for (size_t i = 0; i < f->n && n < REFRESH_MAX && !rc; i++) {
-		const struct fw_feed due = {.id = f->feed[i].id, .due_at_ms = now_ms};
+		const struct fw_feed due = {
+			.id = f->feed[i].id, .due_at_ms = now_ms, .why = FW_STR("a reader's refresh")};
 
 		if ((folder.p && !fw_str_eq(f->feed[i].folder, folder)) || !feed_may_refresh(&f->feed[i], now_ms))
 			continue;

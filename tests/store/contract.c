@@ -830,6 +830,7 @@ START_TEST(state_without_a_visit)
 	int64_t id = drv_feed(st, "https://a.example/", 5);
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
 	struct fw_outcome o = drv_outcome(st, id, &F[0], 50);
+	struct fw_feed set;
 
 	DONE(drv_commit(st, l->id, &o, 1));
 	F[0].due_at_ms = 60;
@@ -839,6 +840,15 @@ START_TEST(state_without_a_visit)
 	DONE(drv_commit(st, l->id, &o, 1)); /* last_visit_ms is unchanged, which does not make it a repetition here */
 	ck_assert(o.rc == 0 && drv_due_of(st, id)->due_at_ms == 60 && drv_visits(st, id) == 1);
 	ck_assert(fw_str_eq(drv_find(st, id)->why, FW_STR("postponed")));
+	/* a due time from outside has its own reason, which the commit of a visit in flight leaves */
+	set = (struct fw_feed){.id = id, .due_at_ms = 70, .why = FW_STR("asked\tfor %s")};
+	DONE(st->driver->feed_set(st, &set, FW_SET_DUE, &drv_err));
+	o.was_due_ms = 60;
+	DONE(drv_commit(st, l->id, &o, 1));
+	ck_assert(drv_due_of(st, id)->due_at_ms == 70 && fw_str_eq(drv_find(st, id)->why, set.why));
+	set = (struct fw_feed){.id = id, .due_at_ms = 80};
+	DONE(st->driver->feed_set(st, &set, FW_SET_DUE | FW_SET_CRASH, &drv_err));
+	ck_assert(drv_due_of(st, id)->due_at_ms == 80 && fw_str_eq(drv_find(st, id)->why, FW_STR("asked\tfor %s")));
 	drv_leave(st, l);
 	drv_end(st);
 }

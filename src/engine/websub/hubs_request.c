@@ -58,7 +58,7 @@ int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms
 {
 	int64_t now_ms = fw_config_now_ms(h->config),
 		at_ms = now_ms + (int64_t)(hubs_random() % (uint64_t)FW_MAX(spread_ms, (int64_t)1));
-	struct fw_feed due = {.id = f->id, .due_at_ms = at_ms};
+	struct fw_feed due = {.id = f->id, .due_at_ms = at_ms, .why = FW_STR("its hub may have missed something")};
 
 	if (f->status != FW_FEED_ACTIVE || f->due_at_ms <= at_ms)
 		return 0;

@@ -14,6 +14,7 @@
 #include "engine/websub/websub_requests.h"
 #include "base/banned.h"
 
+#define HINT_WHY "the hub's ping; at most one fetch a minute"
 #define HINT_GAP_MS FW_MINUTE_MS /* minimum time from a feed's last visit to a poll for a hint */
 
 struct websub_meter websub_meter;
@@ -231,7 +232,10 @@ int fw_websub_hint(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct 
 	fw_arena_init(&a, 0);
 	rc = fw_store_feed_find(st, feed_id, FW_STR_NONE, &a, &f, err);
 	if (!rc && f.status == FW_FEED_ACTIVE) {
-		f.due_at_ms = hint_due(&f, now_ms);
+		int64_t due_ms = hint_due(&f, now_ms);
+
+		f.why = due_ms > now_ms && due_ms == f.due_at_ms ? FW_STR_NONE : FW_STR(HINT_WHY); /* due before */
+		f.due_at_ms = due_ms;
 		rc = fw_store_feed_set(st, &f, FW_SET_DUE, err);
 	}
 	fw_arena_finish(&a);

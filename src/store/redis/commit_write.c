@@ -11,7 +11,7 @@
 
 /* ---- the new rows ---------------------------------------------------------------------------- */
 
-/* Status and due time that were changed since the read stay as they are. */
+/* Status and due time, with its reason, that were changed since the read stay as they are. */
 static void schedule_row_make(struct redis_commit *w, struct redis_commit_plan *p)
 {
 	const struct fw_feed *to = p->o->feed;
@@ -22,7 +22,10 @@ static void schedule_row_make(struct redis_commit *w, struct redis_commit_plan *
 
 		p->feed = *to;
 		p->feed.status = was.status == FW_FEED_ACTIVE ? to->status : was.status;
-		p->feed.due_at_ms = was.due_at_ms == p->o->was_due_ms ? to->due_at_ms : was.due_at_ms;
+		if (was.due_at_ms != p->o->was_due_ms) {
+			p->feed.due_at_ms = was.due_at_ms;
+			p->feed.why = was.why;
+		}
 		p->feed.last_new_ms = was.last_new_ms;
 	}
 	if (p->new_n)

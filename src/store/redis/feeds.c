@@ -352,6 +352,7 @@ static int feed_set_try(struct rs *r, const struct fw_feed *feed, unsigned what,
 	rs_addi(r, feed->id);
 	optional_int_add(r, what & FW_SET_STATUS, feed->status, 1);
 	optional_int_add(r, what & FW_SET_DUE, feed->due_at_ms, 20);
+	rs_add(r, what & FW_SET_DUE ? feed->why : FW_STR_NONE);
 	optional_int_add(r, what & FW_SET_CRASH, feed->crash_n, 10);
 	rs_add(r, was);
 	rs_group_pack(rs_word(r), RS_OWNER_SETTINGS, &f);

@@ -381,6 +381,7 @@ static int inbox_feeds_make_due(struct redis_inbox *w, struct redis_inbox_feeds 
 			rs_adds(w->r, "");
 			rs_adds(w->r, "");
 			rs_adds(w->r, "");
+			rs_adds(w->r, "");
 		}
 	}
 	return rc;

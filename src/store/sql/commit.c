@@ -152,11 +152,12 @@ static int commit_feeds_lock(struct commit_work *w, struct fw_err *err)
 static int commit_schedule_put(struct commit_work *w, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(w->s, err,
-		"UPDATE schedule AS t SET due_at_ms = CASE WHEN t.due_at_ms = v.was"
-		" THEN v.due ELSE t.due_at_ms END, status = CASE WHEN t.status = 0 THEN v.state ELSE t.status END,"
+		/* the reason first: MariaDB reads what it has assigned */
+		"UPDATE schedule AS t SET why = CASE WHEN t.due_at_ms = v.was THEN v.because ELSE t.why END,"
+		" due_at_ms = CASE WHEN t.due_at_ms = v.was THEN v.due ELSE t.due_at_ms END, status = CASE WHEN t.status = 0 THEN v.state ELSE t.status END,"
 		" last_kind = v.kind, http_status = v.http, fail_n = v.fails, crash_n = v.crashes, last_visit_ms ="
 		" v.visit, last_ok_ms = v.ok, expect_us = v.expect, expect_dev_us = v.dev, expect_parts = v.parts,"
-		" last_visit_id = v.last, why = v.because {from} WHERE t.position = v.spot",
+		" last_visit_id = v.last {from} WHERE t.position = v.spot",
 		"spot:i was:i due:i state:i kind:i http:i fails:i crashes:i visit:i ok:i expect:i dev:i parts:i last:i"
 		" because:t");
 

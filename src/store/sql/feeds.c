@@ -464,7 +464,8 @@ static int feed_set_members(struct sql *s, void *ctx, struct fw_err *err)
 			SQL_TEXT(f->password)},
 		{FW_SET_PUSH, "UPDATE feeds SET push_until_ms = ?2 WHERE id = ?1", SQL_INT(f->push_until_ms), SQL_NULL},
 		{FW_SET_STATUS, "UPDATE schedule SET status = ?2 WHERE position = ?1", SQL_INT(f->status), SQL_NULL},
-		{FW_SET_DUE, "UPDATE schedule SET due_at_ms = ?2 WHERE position = ?1", SQL_INT(f->due_at_ms), SQL_NULL},
+		{FW_SET_DUE, "UPDATE schedule SET due_at_ms = ?2, why = coalesce(?3, why) WHERE position = ?1",
+			SQL_INT(f->due_at_ms), SQL_TEXT(f->why)},
 		{FW_SET_CRASH, "UPDATE schedule SET crash_n = ?2 WHERE position = ?1", SQL_INT(f->crash_n), SQL_NULL},
 	};
 	bool changed[STORE_SHARDS] = {false};
@@ -477,7 +478,7 @@ static int feed_set_members(struct sql *s, void *ctx, struct fw_err *err)
 		if (what & SET[i].bit)
 			rc = sql_exec(s, SET[i].text,
 				(struct sql_value[]){SQL_INT(scheduled ? position : f->id), SET[i].a, SET[i].b},
-				SET[i].bit == FW_SET_AUTH ? 3 : 2, err);
+				SET[i].bit & (FW_SET_AUTH | FW_SET_DUE) ? 3 : 2, err);
 	}
 	if (rc || !(what & (FW_SET_STATUS | FW_SET_DUE)))
 		return rc;

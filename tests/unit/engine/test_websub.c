@@ -1051,6 +1051,7 @@ START_TEST(a_hint_has_the_feed_polled)
 	OK(fw_websub_hint(st, 1, NOW, &err));
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
 	ck_assert_int_eq(f.due_at_ms, NOW);
+	ck_assert(fw_str_eq(f.why, FW_STR("the hub's ping; at most one fetch a minute")));
 	OK(fw_websub_hint(st, 1, NOW + 5, &err)); /* it is due already, and a commit must not overwrite the hint */
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
 	ck_assert_int_eq(f.due_at_ms, NOW + 1);

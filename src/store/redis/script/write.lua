@@ -54,11 +54,11 @@ function ops.void()
 	return feed_void(id, url)
 end
 
--- set id status due crash own_was own -> 1: done, 0: no such feed, -1: own is not own_was any more,
--- -2: the feed is being merged. "" leaves status, due or crash as it is.
+-- set id status due why crash own_was own -> 1: done, 0: no such feed, -1: own is not own_was any more,
+-- -2: the feed is being merged. "" leaves status, due, why or crash as it is.
 function ops.set()
-	local id, status, due, crash, own_was, own = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(),
-		next_arg()
+	local id, status, due, why, crash, own_was, own = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(),
+		next_arg(), next_arg()
 	local s = schedule_row_get(id)
 	if not s then
 		return 0
@@ -74,6 +74,7 @@ function ops.set()
 	end
 	s.status, s.due, s.crash = status ~= '' and status or s.status, due ~= '' and due or s.due, crash ~= ''
 		and crash or s.crash
+	s.rest = why ~= '' and match(s.rest, '^[^\n]*') .. '\n' .. why or s.rest
 	schedule_row_put(id, s)
 	if status ~= '' or due ~= '' then
 		schedules_changed({[s.shard] = true})
