@@ -142,9 +142,8 @@ struct fw_str http_form_get(const struct http_form *f, const char *name)
 	return http_form_next(f, name, &at);
 }
 
-bool http_form_number(const struct http_form *f, const char *name, int64_t max, int64_t *out)
+bool http_number_read(struct fw_str s, int64_t max, int64_t *out)
 {
-	struct fw_str s = http_form_get(f, name);
 	int64_t v;
 
 	for (size_t i = 0; i < s.len; i++) {
@@ -156,6 +155,11 @@ bool http_form_number(const struct http_form *f, const char *name, int64_t max, 
 	if (s.len)
 		*out = FW_MIN(v, max);
 	return true;
+}
+
+bool http_form_number(const struct http_form *f, const char *name, int64_t max, int64_t *out)
+{
+	return http_number_read(http_form_get(f, name), max, out);
 }
 
 size_t http_form_count(const struct http_form *f, const char *name)

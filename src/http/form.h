@@ -38,6 +38,8 @@ void http_form_add(struct http_form *f, struct fw_str name, struct fw_str value)
 /* The first value of this name; absent: none. */
 struct fw_str http_form_get(const struct http_form *f, const char *name);
 /* A number, digits only. Absent or empty: *out stays. More than max is max. False: it is wrong. */
+FW_MUST_CHECK bool http_number_read(struct fw_str s, int64_t max, int64_t *out);
+/* The same of the first value of this name. */
 FW_MUST_CHECK bool http_form_number(const struct http_form *f, const char *name, int64_t max, int64_t *out);
 /*
  * The next value of this name. *at is 0 at first. Absent: there are no more.

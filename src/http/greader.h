@@ -106,7 +106,7 @@ struct greader_query {
 FW_MUST_CHECK int greader_stream_add(struct greader *g, const struct greader_stream *stream, struct greader_query *q);
 /* The number of a stream's feed. 0: there is no such feed. */
 FW_MUST_CHECK int greader_feed_id(struct greader *g, const struct greader_stream *stream, int64_t *id);
-/* The numbers in the parameters i. False: responded. */
+/* The numbers in the parameters i, of which there may be none. False: responded. */
 FW_MUST_CHECK bool greader_item_ids(struct greader *g, int64_t **ids, size_t *n, enum MHD_Result *ok);
 /* Is there such a folder? */
 FW_MUST_CHECK int greader_folder_find(struct greader *g, struct fw_str name, bool *found);

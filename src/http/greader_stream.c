@@ -229,11 +229,13 @@ static bool stream_targets_read(struct greader *g, const char *name,
 	return true;
 }
 
+/* Whole seconds, or with a fraction, as clients send that divide milliseconds; it is dropped. */
 static bool stream_time_read(struct greader *g, const char *name, int64_t *out_ms, enum MHD_Result *ok)
 {
-	int64_t s = 0;
+	struct fw_str fraction, whole = fw_str_split(http_form_get(&g->form, name), '.', &fraction);
+	int64_t s = 0, f = 0;
 
-	if (!http_form_number(&g->form, name, SECONDS_MAX, &s)) {
+	if (!http_number_read(whole, SECONDS_MAX, &s) || !http_number_read(fraction, SECONDS_MAX, &f)) {
 		*ok = greader_wrong(g, name, "a time in seconds");
 		return false;
 	}
@@ -249,7 +251,9 @@ static bool stream_options_read(struct greader *g, struct greader_query *q, int6
 
 	q->s.account_id = g->account.id;
 	q->s.oldest_first = fw_str_eq(order, FW_STR("o"));
-	if (!http_form_number(&g->form, "n", limit_max, &n)) {
+	if (fw_str_eq(http_form_get(&g->form, "n"), FW_STR("-1"))) {
+		n = limit_max; /* without a limit, in many interfaces */
+	} else if (!http_form_number(&g->form, "n", limit_max, &n)) {
 		*ok = greader_wrong(g, "n", "a number");
 		return false;
 	}
@@ -530,9 +534,7 @@ bool greader_item_ids(struct greader *g, int64_t **ids, size_t *n, enum MHD_Resu
 			(int)FW_MIN(text.len, (size_t)60), text.p);
 		return false;
 	}
-	if (!*n)
-		*ok = greader_wrong(g, "i", "an item's id");
-	return *n > 0;
+	return true;
 }
 
 static int stream_item_add(void *ctx, const struct fw_stream_entry *e)
@@ -560,6 +562,8 @@ enum MHD_Result greader_items(struct greader *g)
 
 	if (!greader_item_ids(g, &ids, &n, &ok))
 		return ok;
+	if (!n)
+		return greader_wrong(g, "i", "an item's id");
 	rc = greader_writer_begin(&s.w, 0);
 	fw_json_object(j, NULL);
 	fw_json_cstr(j, "id", GREADER_STATE "reading-list");

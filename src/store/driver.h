@@ -14,8 +14,8 @@
  *     the worker then joins anew. Each heartbeat reaps expired rows, unless the caller's own lease
  *     had expired: then the store itself was unreachable, and the others deserve the same chance.
  *   - A worker starts no request after safe_until_mono_ms of its own monotonic clock.
- *   - A commit writes the due time and its reason only if the feed's due time is still was_due_ms, and
- *     the status only if it is still active. A change by the user (feed_set, fetch-now) wins.
+ *   - A commit writes the due time and its reason only if the feed's due time is still was_due_ms,
+ *     and the status only if it is still active. A change by the user (feed_set, fetch-now) wins.
  *   - A change of the schedule from outside (load, feed_set, feed_drop, a feed that moved to
  *     another host) raises the shard's version in the same transaction. The owner sees the new
  *     version at its next heartbeat and reads the shard again.

@@ -840,7 +840,7 @@ START_TEST(state_without_a_visit)
 	DONE(drv_commit(st, l->id, &o, 1)); /* last_visit_ms is unchanged, which does not make it a repetition here */
 	ck_assert(o.rc == 0 && drv_due_of(st, id)->due_at_ms == 60 && drv_visits(st, id) == 1);
 	ck_assert(fw_str_eq(drv_find(st, id)->why, FW_STR("postponed")));
-	/* a due time from outside has its own reason, which the commit of a visit in flight leaves */
+	/* a due time from outside has its own reason, which a commit after it leaves */
 	set = (struct fw_feed){.id = id, .due_at_ms = 70, .why = FW_STR("asked\tfor %s")};
 	DONE(st->driver->feed_set(st, &set, FW_SET_DUE, &drv_err));
 	o.was_due_ms = 60;

@@ -154,7 +154,8 @@ static int commit_schedule_put(struct commit_work *w, struct fw_err *err)
 	struct sql_rows r = SQL_ROWS(w->s, err,
 		/* the reason first: MariaDB reads what it has assigned */
 		"UPDATE schedule AS t SET why = CASE WHEN t.due_at_ms = v.was THEN v.because ELSE t.why END,"
-		" due_at_ms = CASE WHEN t.due_at_ms = v.was THEN v.due ELSE t.due_at_ms END, status = CASE WHEN t.status = 0 THEN v.state ELSE t.status END,"
+		" due_at_ms = CASE WHEN t.due_at_ms = v.was THEN v.due ELSE t.due_at_ms END,"
+		" status = CASE WHEN t.status = 0 THEN v.state ELSE t.status END,"
 		" last_kind = v.kind, http_status = v.http, fail_n = v.fails, crash_n = v.crashes, last_visit_ms ="
 		" v.visit, last_ok_ms = v.ok, expect_us = v.expect, expect_dev_us = v.dev, expect_parts = v.parts,"
 		" last_visit_id = v.last {from} WHERE t.position = v.spot",
