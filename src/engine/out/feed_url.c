@@ -87,8 +87,12 @@ struct fw_str feed_url(struct fw_arena *a, struct fw_str base, struct fw_str s)
 
 void feed_uri(struct fw_buf *out, struct fw_str iri)
 {
-	for (size_t i = 0; i < iri.len; i++)
-		fw_buf_addf(out, (unsigned char)iri.p[i] < 0x80 ? "%c" : "%%%02X", (unsigned char)iri.p[i]);
+	for (size_t i = 0; i < iri.len; i++) {
+		if ((unsigned char)iri.p[i] < 0x80)
+			fw_buf_addc(out, iri.p[i]);
+		else
+			fw_buf_addf(out, "%%%02X", (unsigned char)iri.p[i]);
+	}
 }
 
 /* ---- ids ------------------------------------------------------------------------------------- */
