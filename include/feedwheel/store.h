@@ -185,6 +185,11 @@ static inline bool fw_feed_redirect_is_named(const struct fw_feed *feed)
 	return feed->redirect_n > FW_REDIRECT_NAMED;
 }
 
+static inline bool fw_feed_has_login(const struct fw_feed *feed)
+{
+	return feed->username.len || feed->password.len;
+}
+
 /* An entry as stored. content is unsanitised: sanitise it before showing it. */
 struct fw_entry_row {
 	int64_t id; /* assigned by the store, rising: a cursor */

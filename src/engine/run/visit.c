@@ -422,7 +422,7 @@ static void state_redirect(struct visit *v, int64_t now_ms)
 		return;
 	}
 	/* the login must not reach another origin */
-	if (s->username.len && !fw_url_same_origin(s->url, to))
+	if (fw_feed_has_login(s) && !fw_url_same_origin(s->url, to))
 		return;
 	if (s->redirect_n >= ADOPT_SIGHTINGS && now_ms - s->redirect_since_ms >= ADOPT_AFTER_MS) {
 		s->url = to;
@@ -495,7 +495,7 @@ static void state_page(struct visit *v)
 
 	if (v->fetch.kind != FW_VISIT_FORMAT || !v->named.len || was->last_ok_ms || was->last_kind == FW_VISIT_FORMAT ||
 		fw_url_clean(&v->arena, v->named, &url, &user, &pass, NULL) || user.len || fw_str_eq(url, was->url) ||
-		(was->username.len && !fw_url_same_origin(was->url, url)))
+		(fw_feed_has_login(was) && !fw_url_same_origin(was->url, url)))
 		return;
 	v->page_replaced = true;
 	v->feed.url = url;

@@ -700,6 +700,7 @@ START_TEST(adoption) /* POL-09: three redirects_seen over a day, then the new UR
 		{9, NOW - 9 * FW_DAY_MS, "http://other.example/", false},
 		/* the credentials would go to another origin (NET-14) */
 		{9, NOW - 9 * FW_DAY_MS, "http://b.example/feed", false, "me"},
+		{9, NOW - 9 * FW_DAY_MS, "http://b.example/feed", false, ":secret"},
 		{9, NOW - 9 * FW_DAY_MS, "http://a.example/new", true, "me", "http://a.example/new"},
 		{0, NOW - 9 * FW_DAY_MS, "http://b.example/feed", false}, /* its entries are others */
 		{9, NOW + 9 * FW_DAY_MS, "http://b.example/feed", false}, /* the clock was set back */
@@ -708,7 +709,7 @@ START_TEST(adoption) /* POL-09: three redirects_seen over a day, then the new UR
 	WAS.redirect_n = T[_i].n;
 	WAS.redirect_since_ms = T[_i].since;
 	WAS.redirect_url = fw_str(T[_i].seen);
-	WAS.username = fw_str(T[_i].user);
+	WAS.username = fw_str_split(fw_str(T[_i].user), ':', &WAS.password);
 	V.fetch.permanent_url = T[_i].to ? fw_str(T[_i].to) : FW_STR("http://b.example/feed");
 	V.fetch.final_url = V.fetch.permanent_url;
 	finish(FW_VISIT_OK, 200, DOC);
@@ -1038,7 +1039,7 @@ int main(void)
 	tcase_add_test(t, phases);
 	tcase_add_test(t, pushed);
 	tcase_add_loop_test(t, gone_feeds_are_polled_again, 0, 10);
-	tcase_add_loop_test(t, adoption, 0, 9);
+	tcase_add_loop_test(t, adoption, 0, 10);
 	tcase_add_loop_test(t, redirects_seen, 0, 7);
 	tcase_add_loop_test(t, named, 0, 11);
 	tcase_add_test(t, named_and_redirected);
