@@ -79,6 +79,7 @@ struct fw_config {
 	char *push_properties;
 	int64_t push_section_min, push_id_min;
 	int64_t serve_threads, serve_pool_threads, serve_heartbeat_ms, auth_failures_max, auth_failures_ms;
+	int64_t account_feeds_max; /* see fw_store_config */
 	char *serve_cors_origin, *serve_host_names;
 	bool serve_discovery;
 	char *websub_url;

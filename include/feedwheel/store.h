@@ -347,6 +347,7 @@ struct fw_store_config {
 	size_t revision_max_bytes;
 	/* the store's time, shared by connections; NULL: one for this connection */
 	struct fw_offset_clock *clock;
+	int64_t account_feeds_max; /* feeds that an account may subscribe; 0: no limit */
 };
 
 /* ---- the schedule ---------------------------------------------------------------------------- */

@@ -255,6 +255,8 @@ static const struct fw_setting SETTINGS[] = {
 		AT(auth_failures_max), SERVE},
 	{"auth_failures_ms", FW_TYPE_DURATION, "1m", 100, FW_DAY_MS, NULL,
 		"Period over which wrong tokens are counted.", AT(auth_failures_ms), SERVE},
+	{"account_feeds_max", FW_TYPE_INT, "10000", 0, 1000000, NULL,
+		"Maximum feeds that an account may subscribe. 0: no limit.", AT(account_feeds_max), "import run serve"},
 	{"serve_cors_origin", FW_TYPE_STRING, "", NO_RANGE,
 		"Origin whose pages may use the HTTP server from a browser (CORS): "
 		"https://example.org, or * for all. Unset: none.",

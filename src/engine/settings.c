@@ -14,6 +14,7 @@ int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store *
 		.async_commit = c->async_commit,
 		.page_cache_bytes = (size_t)c->page_cache_bytes,
 		.revisions_max = (uint32_t)c->revisions_max,
+		.account_feeds_max = c->account_feeds_max,
 		.revision_max_bytes = (size_t)c->revision_max_bytes,
 		.clock = c->store_clock};
 

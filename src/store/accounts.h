@@ -15,6 +15,7 @@
 
 #include "api/account.h"
 #include "store/driver.h"
+#include "store/feed_access.h"
 
 #define FW_ICON_STEP 1000      /* addresses of one icon_find() */
 #define FW_ACCOUNT_FRESH_N 100 /* so many entries of a feed are unread for a new subscriber */
@@ -55,6 +56,16 @@ struct store_account_row {
 };
 typedef int store_account_row_cb(void *ctx, const struct store_account_row *row);
 
+/* A feed that an account wants. */
+struct store_wanted_feed {
+	struct fw_subscription set; /* feed_id: of a feed that exists */
+	struct feed_login login;    /* that the account gives */
+	bool fresh;                 /* it was added for this subscription: it is noted as an account's */
+	bool existed;               /* out: the account subscribed it already */
+	enum feed_access access;    /* out */
+	const char *refused;        /* out: why the account may not have it; NULL: it has it */
+};
+
 struct store_accounts {
 	/* *id out. FW_EINVAL: the name is taken. */
 	int (*add)(struct store *st, const struct store_account *a, int64_t *id, struct fw_err *err);
@@ -74,9 +85,14 @@ struct store_accounts {
 	/* The token, and its account, were used now. */
 	int (*token_use)(struct store *st, const struct store_token *t, int64_t now_ms, struct fw_err *err);
 
-	/* Add or change subscriptions; existed[n] out. FW_ENOTFOUND: no such feed or account. */
-	int (*subscribe)(struct store *st, int64_t account_id, const struct fw_subscription *set, size_t n,
-		int64_t now_ms, bool *existed, struct fw_err *err);
+	/*
+	 * Add or change subscriptions, of feeds that the account may have (feed_access.h) and up to
+	 * the limit of feeds that the store was opened with. FW_ENOTFOUND: no such feed or account.
+	 */
+	int (*subscribe)(struct store *st, int64_t account_id, struct store_wanted_feed *w, size_t n, int64_t now_ms,
+		struct fw_err *err);
+	/* How many more feeds may the account subscribe? */
+	int (*room)(struct store *st, int64_t account_id, int64_t *n, struct fw_err *err);
 	int (*subscription_set)(
 		struct store *st, int64_t account_id, const struct fw_subscription *set, struct fw_err *err);
 	int (*unsubscribe)(struct store *st, int64_t account_id, int64_t feed_id, struct fw_err *err);

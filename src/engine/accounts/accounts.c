@@ -13,11 +13,16 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/log.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "base/url.h"
 #include "base/utf8.h"
 #include "engine/accounts/accounts.h"
 #include "base/banned.h"
+
+/* feeds of an import that are stored at once: other writers wait for so many */
+#define IMPORT_PART ((size_t)500)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -172,16 +177,6 @@ int fw_account_login(struct fw_store *st, struct fw_str name, struct fw_str pass
 
 /* ---- the feeds that accounts bring ----------------------------------------------------------- */
 
-struct account_feed_key {
-	char text[24];
-};
-
-static struct fw_str account_feed_key(struct account_feed_key *k, int64_t feed_id)
-{
-	(void)fw_snprintf(k->text, sizeof(k->text), "%lld", (long long)feed_id);
-	return fw_str(k->text);
-}
-
 /* Did an account add this feed? */
 static int account_feed_is(struct fw_store *st, int64_t feed_id, bool *is, struct fw_err *err)
 {
@@ -191,7 +186,7 @@ static int account_feed_is(struct fw_store *st, int64_t feed_id, bool *is, struc
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = fw_store_record_get(st, ACCOUNT_FEED_KIND, account_feed_key(&k, feed_id), &a, &r, err);
+	rc = fw_store_record_get(st, STORE_ACCOUNT_FEED, account_feed_key(&k, feed_id), &a, &r, err);
 	fw_arena_finish(&a);
 	*is = !rc;
 	return rc == FW_ENOTFOUND ? 0 : rc;
@@ -237,72 +232,94 @@ static int account_feed_abandon(struct fw_store *st, int64_t feed_id, struct fw_
 
 /* ---- subscriptions --------------------------------------------------------------------------- */
 
-/* Note the feeds that were new to the store. */
-static int account_feeds_note(
-	struct fw_store *st, const struct fw_feed_new *f, size_t n, int64_t now_ms, struct fw_err *err)
+static void account_feed_joined_log(const struct fw_feed_new *f, const struct store_wanted_feed *w)
 {
-	struct account_feed_key k;
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < n; i++) {
-		const struct fw_record r = {.kind = ACCOUNT_FEED_KIND,
-			.key = account_feed_key(&k, f[i].id),
-			.value = FW_STR(""),
-			.at_ms = now_ms,
-			.until_ms = FW_NO_DATE};
-
-		if (!f[i].existed)
-			rc = fw_store_record_put(st, &r, false, NULL, err);
-	}
-	return rc;
+	if (w->access == FEED_ACCESS_ANEW)
+		fw_info("feed %lld: it was refused without a login, and an account gave one: subscriptions without it "
+			"have ended",
+			(long long)f->id);
 }
 
 /*
- * Give a feed that the account may not subscribe the id 0. *s has those that it may, *n of them.
- * FW_EINVAL: there is none, with the words for the last one.
+ * The feeds' own titles and folders in the store are the operator's: an account sets none. A feed
+ * that the account may not have gets the id 0.
  */
-static int account_feeds_choose(struct fw_store *st, struct fw_feed_new *f, struct fw_subscription *s, size_t *n,
+static int account_feeds_add_some(struct fw_store *st, struct fw_feed_new *f, struct store_wanted_feed *w, size_t n,
 	int64_t account_id, int64_t now_ms, struct fw_err *err)
 {
-	size_t all = *n;
-	int rc = 0;
-
-	*n = 0;
-	for (size_t i = 0; !rc && i < all; i++) {
-		bool may = true;
-
-		if (f[i].existed)
-			rc = account_feed_login(st, account_id, &f[i], now_ms, &may, err);
-		if (!rc && !may) {
-			(void)fw_err_set(err, FW_EINVAL,
-				"%.*s: it is subscribed here with another login, or without one, and accounts share a"
-				" feed only with the same login: https://NAME:PASSWORD@HOST/...",
-				FW_STR_ARG(f[i].url));
-			f[i].id = 0;
-			continue;
-		}
-		s[*n] = s[i];
-		s[(*n)++].feed_id = f[i].id;
-	}
-	return rc ? rc : *n || !all ? 0 : FW_EINVAL;
-}
-
-/* The feeds' own titles and folders in the store are the operator's: an account sets none. */
-static int account_feeds_add(struct fw_store *st, const struct store_accounts *d, struct fw_feed_new *f,
-	struct fw_subscription *s, size_t n, int64_t account_id, int64_t now_ms, bool *existed, struct fw_err *err)
-{
-	size_t chosen_n = n;
 	int rc = fw_store_subscribe(st, f, n, err);
 
-	rc = rc ? rc : account_feeds_note(st, f, n, now_ms, err);
-	rc = rc ? rc : account_feeds_choose(st, f, s, &chosen_n, account_id, now_ms, err);
-	rc = rc ? rc : d->subscribe(store_of(st), account_id, s, chosen_n, now_ms, existed, err);
-	for (size_t i = n; !rc && i-- > 0;) {
-		existed[i] = f[i].id && existed[--chosen_n];
-		if (f[i].id && !existed[i] && f[i].existed)
+	for (size_t i = 0; i < n; i++) {
+		w[i].set.feed_id = f[i].id;
+		w[i].login = (struct feed_login){f[i].username, f[i].password};
+		w[i].fresh = !f[i].existed;
+	}
+	rc = rc ? rc : store_of(st)->driver->accounts->subscribe(store_of(st), account_id, w, n, now_ms, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		account_feed_joined_log(&f[i], &w[i]);
+		if (w[i].refused && w[i].fresh)
+			rc = account_feed_abandon(st, f[i].id, err);
+		else if (!w[i].refused && !w[i].existed && !w[i].fresh)
 			rc = account_feed_switch(st, f[i].id, FW_FEED_PAUSED, FW_FEED_ACTIVE, err);
+		if (w[i].refused)
+			f[i].id = 0;
 	}
 	return rc;
+}
+
+struct account_own_feeds {
+	struct fw_map urls; /* of those that it wants: each once */
+	size_t wanted_n;
+};
+
+static int account_own_feed(void *ctx, const struct fw_subscription *s)
+{
+	struct account_own_feeds *o = ctx;
+
+	o->wanted_n -= fw_map_get(&o->urls, s->feed->url) != NULL;
+	return 0;
+}
+
+/*
+ * Before a feed is added to the store: would the account have more than it may have? Only near the
+ * limit its subscriptions are read.
+ */
+static int account_feeds_fit(
+	struct fw_store *st, const struct fw_feed_new *f, size_t n, int64_t account_id, struct fw_err *err)
+{
+	struct account_own_feeds o = {.wanted_n = 0};
+	int64_t room;
+	int rc = store_of(st)->driver->accounts->room(store_of(st), account_id, &room, err);
+
+	if (rc || (uint64_t)room >= n)
+		return rc;
+	fw_map_init(&o.urls, 0);
+	for (size_t i = 0; !rc && i < n; i++)
+		o.wanted_n += !fw_map_add(&o.urls, f[i].url, &o, &rc);
+	rc = rc ? fw_no_memory(err) : fw_account_subscription_list(st, account_id, 0, false, account_own_feed, &o, err);
+	fw_map_finish(&o.urls);
+	if (!rc && o.wanted_n > (uint64_t)room)
+		return fw_err_set(err, FW_EINVAL,
+			"account: %zu feeds are too many, as it may have %lld more (account_feeds_max in"
+			" feedwheel.conf(5))",
+			o.wanted_n, (long long)room);
+	return rc;
+}
+
+/* FW_EINVAL: none may be had, with the words for the last one. */
+static int account_feeds_add(struct fw_store *st, struct fw_feed_new *f, struct store_wanted_feed *w, size_t n,
+	int64_t account_id, int64_t now_ms, struct fw_err *err)
+{
+	int rc = account_feeds_fit(st, f, n, account_id, err);
+	size_t refused_n = 0;
+
+	for (size_t i = 0; !rc && i < n; i += IMPORT_PART)
+		rc = account_feeds_add_some(st, f + i, w + i, FW_MIN(n - i, IMPORT_PART), account_id, now_ms, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		refused_n += w[i].refused != NULL;
+	return rc || !n || refused_n < n ?
+		rc :
+		fw_err_set(err, FW_EINVAL, "%.*s: %s", FW_STR_ARG(f[n - 1].url), w[n - 1].refused);
 }
 
 /* Clean the URL; a login in it is the feed's. */
@@ -324,26 +341,23 @@ static int account_url_clean(struct fw_arena *a, struct fw_feed_new *f, struct f
 int fw_account_subscribe(struct fw_store *st, int64_t account_id, struct fw_str url, const struct fw_subscription *set,
 	int64_t now_ms, int64_t *feed_id, bool *added, struct fw_err *err)
 {
-	struct fw_subscription s = set ? *set : (struct fw_subscription){0};
+	struct store_wanted_feed w = {.set = set ? *set : (struct fw_subscription){0}};
 	struct fw_feed_new f = {.url = url};
-	const struct store_accounts *d;
-	bool existed = false;
 	struct fw_arena a;
 	int rc;
 
 	*feed_id = 0;
 	*added = false;
 	err = STORE_ERR(err);
-	d = store_accounts(store_of(st), err);
-	if (!d)
+	if (!store_accounts(store_of(st), err))
 		return FW_EINVAL;
 	fw_arena_init(&a, 0);
 	rc = account_url_clean(&a, &f, err);
-	rc = rc ? rc : store_subscription_check(store_of(st), &s, err);
-	rc = rc ? rc : account_feeds_add(st, d, &f, &s, 1, account_id, now_ms, &existed, err);
+	rc = rc ? rc : store_subscription_check(store_of(st), &w.set, err);
+	rc = rc ? rc : account_feeds_add(st, &f, &w, 1, account_id, now_ms, err);
 	fw_arena_finish(&a);
 	*feed_id = f.id;
-	*added = !rc && !existed;
+	*added = !rc && !w.existed;
 	return rc;
 }
 
@@ -360,36 +374,30 @@ static struct fw_subscription account_subscription_of(const struct fw_feed_new *
 int fw_account_import(struct fw_store *st, int64_t account_id, struct fw_feed_new *feed, size_t n, int64_t now_ms,
 	size_t *added, struct fw_err *err)
 {
-	struct fw_subscription *s = calloc(n + 1, sizeof(*s));
+	struct store_wanted_feed *w = calloc(n + 1, sizeof(*w));
 	struct fw_feed_new *f = calloc(n + 1, sizeof(*f));
-	bool *existed = calloc(n + 1, sizeof(*existed));
-	const struct store_accounts *d;
 	struct fw_arena a;
 	int rc;
 
 	*added = 0;
 	err = STORE_ERR(err);
-	d = store_accounts(store_of(st), err);
 	fw_arena_init(&a, 0);
-	rc = !d ? FW_EINVAL : s && f && existed ? 0 : fw_no_memory(err);
+	rc = !store_accounts(store_of(st), err) ? FW_EINVAL : w && f ? 0 : fw_no_memory(err);
 	for (size_t i = 0; !rc && i < n; i++) {
-		f[i] = (struct fw_feed_new){.url = feed[i].url,
-			.home_page_url = feed[i].home_page_url,
-			.username = feed[i].username,
-			.password = feed[i].password};
-		s[i] = account_subscription_of(&feed[i]);
+		f[i] = (struct fw_feed_new){
+			.url = feed[i].url, .username = feed[i].username, .password = feed[i].password};
+		w[i].set = account_subscription_of(&feed[i]);
 		rc = account_url_clean(&a, &f[i], err);
 	}
-	rc = rc || !n ? rc : account_feeds_add(st, d, f, s, n, account_id, now_ms, existed, err);
+	rc = rc || !n ? rc : account_feeds_add(st, f, w, n, account_id, now_ms, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		feed[i].id = f[i].id;
-		feed[i].existed = existed[i];
-		*added += f[i].id && !existed[i];
+		feed[i].existed = w[i].existed;
+		*added += f[i].id && !w[i].existed;
 	}
 	fw_arena_finish(&a);
-	free(s);
+	free(w);
 	free(f);
-	free(existed);
 	return rc;
 }
 

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What the files of accounts share: accounts.c, account_token.c, feed_login.c, password.c,
- * subscribe_all.c.
- */
+/* What the files of accounts share: accounts.c, account_token.c, password.c, subscribe_all.c. */
 #ifndef FW_ENGINE_ACCOUNTS_H
 #define FW_ENGINE_ACCOUNTS_H
 
 #include "store/accounts.h"
 
 #define ACCOUNT_PASSWORD_HASH_MAX 128 /* text and NUL */
-/* The kind of record that a feed has which an account added; its key is the feed's id. */
-#define ACCOUNT_FEED_KIND FW_STR("account_feed")
-#define ACCOUNT_USE_STEP_MS 300000 /* the time of last use is written so often at most */
+#define ACCOUNT_USE_STEP_MS 300000    /* the time of last use is written so often at most */
 
 /* Hash a password: 19 MiB, about 30 ms. Its length is checked. */
 int account_password_hash(struct fw_str password, char out[ACCOUNT_PASSWORD_HASH_MAX], struct fw_err *err);
@@ -23,11 +18,5 @@ int account_name_check(struct fw_str name, struct fw_err *err);
 /* The account, or FW_ENOTFOUND; strings go into the arena. password may be NULL. */
 int account_find(struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_account *out,
 	struct fw_str *password, struct fw_err *err);
-/*
- * May the account subscribe f, which the store has under f->id? *may: with the login that is in *f.
- * A feed's login is replaced here when it may be.
- */
-int account_feed_login(struct fw_store *st, int64_t account_id, const struct fw_feed_new *f, int64_t now_ms, bool *may,
-	struct fw_err *err);
 
 #endif

@@ -103,7 +103,7 @@ static int all_part(
 int fw_account_subscribe_all(struct fw_store *st, int64_t account_id, size_t limit, bool count, int64_t now_ms,
 	struct fw_account_all *out, struct fw_err *err)
 {
-	const struct fw_record_query brought = {.kind = ACCOUNT_FEED_KIND};
+	const struct fw_record_query brought = {.kind = STORE_ACCOUNT_FEED};
 	struct all x = {.had = FW_BUF_INIT(0),
 		.brought = FW_BUF_INIT(0),
 		.feed = calloc(ALL_PART, sizeof(*x.feed)),

@@ -326,10 +326,8 @@ static int sql_account_token_use(struct store *st, const struct store_token *t, 
 /* ---- subscriptions --------------------------------------------------------------------------- */
 
 struct account_subscribing {
-	int64_t account_id, now_ms;
+	int64_t account_id;
 	const struct fw_subscription *set;
-	size_t n;
-	bool *existed;
 };
 
 static int account_subscription_exists(struct sql *s, int64_t account_id, int64_t feed_id, bool *is, struct fw_err *err)
@@ -342,7 +340,7 @@ static int account_subscription_exists(struct sql *s, int64_t account_id, int64_
 	return rc;
 }
 
-static int account_subscription_update(
+int sql_account_subscription_update(
 	struct sql *s, int64_t account_id, const struct fw_subscription *set, struct fw_err *err)
 {
 	return set->title.p || set->folder.p ?
@@ -352,53 +350,6 @@ static int account_subscription_update(
 			SQL_V(SQL_INT(account_id), SQL_INT(set->feed_id), SQL_TEXT(set->title), SQL_TEXT(set->folder)),
 			err) :
 		0;
-}
-
-/*
- * The number of unread entries is counted in the statement that reads entry_total_n: so one
- * snapshot has both. Whoever removes a feed locks all accounts before it removes subscriptions.
- */
-static int account_subscription_insert(
-	struct sql *s, const struct account_subscribing *w, const struct fw_subscription *set, struct fw_err *err)
-{
-	int64_t mark_id, n = 0;
-	int rc = sql_query_int(s, "SELECT id FROM entries WHERE feed_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2",
-		SQL_V(SQL_INT(set->feed_id), SQL_INT(FW_ACCOUNT_FRESH_N)), 0, &mark_id, err);
-
-	rc = rc ? rc :
-		  sql_exec_count(s,
-			  "INSERT INTO subscriptions (account_id, feed_id, mark_id, read_n, added_ms, title, folder)"
-			  " SELECT ?1, ?2, ?3, t.entry_total_n - (SELECT count(*) FROM entries e WHERE e.feed_id = ?2"
-			  " AND e.id > ?3), ?4, ?5, ?6 FROM feeds f JOIN schedule t ON t.position = f.position"
-			  " WHERE f.id = ?2",
-			  SQL_V(SQL_INT(w->account_id), SQL_INT(set->feed_id), SQL_INT(mark_id), SQL_INT(w->now_ms),
-				  SQL_TEXT(set->title), SQL_TEXT(set->folder)),
-			  &n, err);
-	return rc || n ?
-		rc :
-		fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", s->name, (long long)set->feed_id);
-}
-
-static int account_subscribe(struct sql *s, void *ctx, struct fw_err *err)
-{
-	struct account_subscribing *w = ctx;
-	int rc = sql_account_lock(s, w->account_id, err);
-
-	for (size_t i = 0; !rc && i < w->n; i++) {
-		rc = account_subscription_exists(s, w->account_id, w->set[i].feed_id, &w->existed[i], err);
-		if (!rc && w->existed[i])
-			rc = account_subscription_update(s, w->account_id, &w->set[i], err);
-		else if (!rc)
-			rc = account_subscription_insert(s, w, &w->set[i], err);
-	}
-	return rc;
-}
-
-static int sql_account_subscribe(struct store *st, int64_t account_id, const struct fw_subscription *set, size_t n,
-	int64_t now_ms, bool *existed, struct fw_err *err)
-{
-	return sql_transaction(
-		sql_of(st), account_subscribe, &(struct account_subscribing){account_id, now_ms, set, n, existed}, err);
 }
 
 static int account_subscription_missing(struct sql *s, int64_t feed_id, struct fw_err *err)
@@ -416,14 +367,14 @@ static int account_subscription_change(struct sql *s, void *ctx, struct fw_err *
 	rc = rc ? rc : account_subscription_exists(s, w->account_id, w->set->feed_id, &is, err);
 	if (!rc && !is)
 		return account_subscription_missing(s, w->set->feed_id, err);
-	return rc ? rc : account_subscription_update(s, w->account_id, w->set, err);
+	return rc ? rc : sql_account_subscription_update(s, w->account_id, w->set, err);
 }
 
 static int sql_account_subscription_set(
 	struct store *st, int64_t account_id, const struct fw_subscription *set, struct fw_err *err)
 {
-	return sql_transaction(sql_of(st), account_subscription_change,
-		&(struct account_subscribing){account_id, 0, set, 1, NULL}, err);
+	return sql_transaction(
+		sql_of(st), account_subscription_change, &(struct account_subscribing){account_id, set}, err);
 }
 
 static int account_unsubscribe(struct sql *s, void *ctx, struct fw_err *err)
@@ -444,8 +395,7 @@ static int sql_account_unsubscribe(struct store *st, int64_t account_id, int64_t
 {
 	const struct fw_subscription set = {.feed_id = feed_id};
 
-	return sql_transaction(
-		sql_of(st), account_unsubscribe, &(struct account_subscribing){account_id, 0, &set, 1, NULL}, err);
+	return sql_transaction(sql_of(st), account_unsubscribe, &(struct account_subscribing){account_id, &set}, err);
 }
 
 static int sql_account_subscriber_count(struct store *st, int64_t feed_id, int64_t *n, struct fw_err *err)
@@ -640,6 +590,7 @@ const struct store_accounts sql_accounts = {
 	.token_find = sql_account_token_find,
 	.token_use = sql_account_token_use,
 	.subscribe = sql_account_subscribe,
+	.room = sql_account_room,
 	.subscription_set = sql_account_subscription_set,
 	.unsubscribe = sql_account_unsubscribe,
 	.subscriber_count = sql_account_subscriber_count,

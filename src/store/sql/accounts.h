@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the files of accounts share: accounts.c, account_state.c, account_edit.c, account_list.c,
- * account_stream.c, account_copy.c, icons.c.
+ * What the files of accounts share: accounts.c, account_subscribe.c, account_state.c,
+ * account_edit.c, account_list.c, account_stream.c, account_copy.c, icons.c.
  */
 #ifndef FW_STORE_SQL_ACCOUNTS_H
 #define FW_STORE_SQL_ACCOUNTS_H
@@ -65,7 +65,14 @@ bool sql_account_has_read(const struct sql_account_state *st, const struct sql_a
 /* Is id in the n rising numbers? */
 bool sql_ids_have(const int64_t *ids, size_t n, int64_t id);
 
+/* Change title and folder, where they are set. */
+int sql_account_subscription_update(
+	struct sql *s, int64_t account_id, const struct fw_subscription *set, struct fw_err *err);
+
 /* The slots. */
+int sql_account_subscribe(struct store *st, int64_t account_id, struct store_wanted_feed *w, size_t n, int64_t now_ms,
+	struct fw_err *err);
+int sql_account_room(struct store *st, int64_t account_id, int64_t *n, struct fw_err *err);
 int sql_account_stream(struct store *st, const struct store_stream *q, fw_stream_cb *cb, void *ctx, struct fw_err *err);
 int sql_account_entries_get(struct store *st, int64_t account_id, const int64_t *ids, size_t n, bool content,
 	fw_stream_cb *cb, void *ctx, struct fw_err *err);

@@ -40,6 +40,7 @@ void sql_init(struct sql *s, const struct store_driver *driver, const struct sql
 	s->async_commit = cfg->async_commit;
 	s->revisions_max = cfg->revisions_max;
 	s->revision_max_bytes = cfg->revision_max_bytes ? (int64_t)cfg->revision_max_bytes : INT64_MAX;
+	s->account_feeds_max = cfg->account_feeds_max;
 	s->busy_timeout_ms = cfg->busy_timeout_ms > 0 ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
 }
 

@@ -206,7 +206,8 @@ struct sql {
 	bool read_only, async_commit;
 	int64_t schema; /* of the store: below SQL_SCHEMA only if it is opened for reading */
 	int64_t revisions_max, revision_max_bytes;
-	enum sql_race race; /* set by the dialect, with FW_EAGAIN */
+	int64_t account_feeds_max; /* 0: no limit */
+	enum sql_race race;        /* set by the dialect, with FW_EAGAIN */
 };
 
 struct sql_row {
