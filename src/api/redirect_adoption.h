@@ -16,6 +16,9 @@ struct fw_adoption {
 	bool merged; /* another feed had the new address: the two were merged */
 };
 
+/* Why `into` takes up no feed that redirects to it, as words behind "feed N"; NULL: it does. */
+const char *fw_adoption_refused(const struct fw_feed *from, const struct fw_feed *into);
+
 /* The adoption that left this address. FW_ENOTFOUND: there is none. */
 FW_MUST_CHECK int fw_adoption_find(
 	struct fw_store *st, struct fw_str from, struct fw_arena *a, struct fw_adoption *out, struct fw_err *err);

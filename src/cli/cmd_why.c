@@ -75,6 +75,20 @@ static int why_count_redirects(void *ctx, const struct fw_visit *v)
 	return 0;
 }
 
+/* Another feed has the address, and does not take this one up. */
+static bool why_not_merged(struct cli *c, const struct fw_feed *f)
+{
+	struct fw_feed into;
+	struct fw_err err = {0};
+	const char *refused = fw_store_feed_find(c->store, 0, f->redirect_url, &c->arena, &into, &err) ?
+		NULL :
+		fw_adoption_refused(f, &into);
+
+	if (refused)
+		cli_out(c, ": not merged with feed %lld there, which %s\n", (long long)into.id, refused);
+	return refused;
+}
+
 /* Print what redirects mean for the feed. A temporary redirect changes nothing. */
 static void why_redirects(struct cli *c, const struct fw_feed *f)
 {
@@ -100,6 +114,8 @@ static void why_redirects(struct cli *c, const struct fw_feed *f)
 	}
 	cli_out(c, "  redirected permanently to ");
 	cli_out_safe(c, f->redirect_url);
+	if (f->redirect_n && why_not_merged(c, f))
+		return;
 	if (f->redirect_n)
 		cli_out(c, " since %s (%s): after a day that becomes its URL\n", cli_stamp(stamp, f->redirect_since_ms),
 			cli_count(n, f->redirect_n, "visit", "visits"));

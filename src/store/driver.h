@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The contract of a storage driver: 35 functions (slots). Callers use the front (store.c), which
+ * The contract of a storage driver: 36 functions (slots). Callers use the front (store.c), which
  * checks arguments, words errors and adds what is the same on every engine.
  *
  * The schedule
@@ -343,6 +343,14 @@ typedef int store_feed_set_fn(struct store *st, const struct fw_feed *feed, unsi
  */
 typedef int store_feed_drop_fn(struct store *st, int64_t feed_id, int64_t into_id, struct fw_err *err);
 /*
+ * A merge that no person asked for, but a server that redirects: what it sent before is not taken
+ * for the other feed's. No entry moves. Subscriptions do; what accounts have read and labelled
+ * passes to the entry of into_id with the same key or guid. An entry with a label that has none
+ * stays, as retraction keeps it: then the feed stays too, paused and without subscribers, else it
+ * is removed. FW_EINVAL: their logins differ, and nothing was changed. FW_ENOTFOUND: either.
+ */
+typedef int store_feed_adopt_fn(struct store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
+/*
  * A list of entries as the front prepares it. q: search, folder, by_relevance and snippet are not
  * for drivers; feed_id, since_ms and until_ms hold also what the search says about them. An entry
  * is listed if all parts match it, by query_matches(): a driver may use an index, but the result is
@@ -463,6 +471,7 @@ struct store_driver {
 	store_feed_list_fn *feed_list;
 	store_feed_set_fn *feed_set;
 	store_feed_drop_fn *feed_drop;
+	store_feed_adopt_fn *feed_adopt;
 	store_entry_list_fn *entry_list;
 	store_entry_counts_fn *entry_counts;
 	store_change_list_fn *change_list;

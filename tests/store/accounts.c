@@ -524,6 +524,56 @@ START_TEST(the_operators_login_stays)
 }
 END_TEST
 
+static size_t starred(struct fw_store *st, int64_t account)
+{
+	return ids(st, (struct fw_stream){.account_id = account, .labelled = true});
+}
+
+/*
+ * Of a merge that no person asked for accounts keep what they may read. Entries are 1 to 4 of
+ * alice's feed, of which the other lacks 1 and 2, and 5 to 7 of the other.
+ */
+START_TEST(a_merge_nobody_asked_for)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), bob = account_add(st, "bob"), from, into, label;
+	struct fw_feed f;
+
+	from = account_subscribe(st, alice, "https://a.example/", "News");
+	into = account_subscribe(st, bob, "https://b.example/", NULL);
+	put_entries(st, from, 0, 4);
+	put_entries(st, into, 2, 5);
+	OK(fw_account_label(st, alice, FW_STR("later"), true, &label, &err));
+	edit(st, alice, 1, -1, FW_LABEL_STARRED, -1);
+	edit(st, alice, 3, 1, label, -1);
+	OK(store_of(st)->driver->feed_adopt(store_of(st), from, into, &err));
+	/* bob's has no entry more */
+	ck_assert_int_eq(entry_count(st, into), 3);
+	ck_assert_int_eq(unread(st, bob), 3);
+	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = bob}), 3);
+	/* alice reads it now, has read what she had, and keeps her star and her label */
+	ck_assert_str_eq(sub_of(st, alice, into).folder, "News");
+	ck_assert_int_eq(sub_of(st, alice, 0).n, 1);
+	ck_assert_int_eq(unread(st, alice), 2);
+	ck_assert_uint_eq(starred(st, alice), 1);
+	ck_assert(L.id[0] == 1 && L.feed[0] == from);
+	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = alice, .labelled = true, .label_id = label}), 1);
+	ck_assert(L.id[0] == 5 && L.feed[0] == into);
+	f = find(st, from, &A);
+	ck_assert_int_eq(f.status, FW_FEED_PAUSED);
+	ck_assert_int_eq(entry_count(st, from), 1);
+	check_clean(st);
+	/* without a star nothing is left of it */
+	edit(st, alice, 1, -1, -1, FW_LABEL_STARRED);
+	account_subscribe(st, alice, "https://a.example/", NULL);
+	OK(store_of(st)->driver->feed_adopt(store_of(st), from, into, &err));
+	IS(fw_store_feed_find(st, from, FW_STR_NONE, &A, &f, &err), FW_ENOTFOUND);
+	ck_assert_int_eq(sub_of(st, alice, 0).n, 1);
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 START_TEST(accounts_have_only_so_many_feeds)
 {
 	char url[300];
@@ -1280,7 +1330,8 @@ static void rush_merge(struct fw_store *st, const struct rush *s, uint64_t *seed
 		rush_put(st, &from, seed, &next, 0);
 	for (int i = 0; i < 5; i++)
 		rush_edit(st, s, seed);
-	rush_may_fail(fw_store_feed_merge(st, from.feed[0], s->feed[rush_dice(seed, RUSH_FEEDS)], &err));
+	rush_may_fail((rush_dice(seed, 2) ? store_of(st)->driver->feed_drop : store_of(st)->driver->feed_adopt)(
+		store_of(st), from.feed[0], s->feed[rush_dice(seed, RUSH_FEEDS)], &err));
 }
 
 static void rush_prune(struct fw_store *st)
@@ -2005,11 +2056,12 @@ int main(void)
 {
 	const TTest *const every[] = {nothing_without_an_sql_store};
 	const TTest *const sql[] = {accounts_come_and_go, tokens_find_their_account, fever_clients_send_a_hash,
-		subscriptions_have_titles_and_folders, logins_are_not_shared, all_feeds_of_the_operator, invalid_names_are_refused,
-		a_login_needs_no_leave, the_operators_login_stays, accounts_have_only_so_many_feeds, labels_have_names,
-		folders_stay_short_and_labels_few, streams_are_limited_and_searched, entries_are_got_by_number,
-		edits_below_the_mark, marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back,
-		all_is_read_again, icons_are_kept_by_address, icons_are_pruned_by_age, a_random_walk};
+		subscriptions_have_titles_and_folders, logins_are_not_shared, all_feeds_of_the_operator,
+		invalid_names_are_refused, a_login_needs_no_leave, the_operators_login_stays, a_merge_nobody_asked_for,
+		accounts_have_only_so_many_feeds, labels_have_names, folders_stay_short_and_labels_few,
+		streams_are_limited_and_searched, entries_are_got_by_number, edits_below_the_mark,
+		marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back, all_is_read_again,
+		icons_are_kept_by_address, icons_are_pruned_by_age, a_random_walk};
 	Suite *s = suite_create("accounts");
 	TCase *t = tcase_create("every driver");
 

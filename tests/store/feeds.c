@@ -913,6 +913,42 @@ START_TEST(merged)
 }
 END_TEST
 
+/* A merge that no person asked for: no entry of the one becomes one of the other. */
+START_TEST(taken_up)
+{
+	STORE(st);
+	struct fw_entry_row e[2] = {entry(1, 1, "ours", "1"), entry(2, 1, "forged", "2")};
+	int64_t from = feed_new(st, "https://a.example/", NOW), into = feed_new(st, "https://b.example/", NOW);
+	struct fw_feed f = {.id = into, .username = FW_STR("bob"), .password = FW_STR("secret")};
+	struct fw_store_stats s;
+
+	pushed(st, from, e, 2);
+	pushed(st, into, e, 1);
+	IS(st->driver->feed_adopt(st, from, 77, &err), FW_ENOTFOUND);
+	IS(st->driver->feed_adopt(st, 77, into, &err), FW_ENOTFOUND);
+	OK(st->driver->feed_set(st, &f, FW_SET_AUTH, &err));
+	IS(st->driver->feed_adopt(st, from, into, &err), FW_EINVAL);
+	ck_assert(strstr(err.text, "different logins"));
+	f.id = from;
+	f.username = FW_STR("alice");
+	OK(st->driver->feed_set(st, &f, FW_SET_AUTH, &err));
+	IS(st->driver->feed_adopt(st, from, into, &err), FW_EINVAL);
+	s = figures(st);
+	ck_assert(s.feed_n == 2 && s.entry_n == 3);
+	f.username = FW_STR("bob");
+	OK(st->driver->feed_set(st, &f, FW_SET_AUTH, &err));
+	OK(st->driver->feed_adopt(st, from, into, &err));
+	s = figures(st);
+	ck_assert(s.feed_n == 1 && s.entry_n == 1);
+	ck_assert_int_eq(feed_of(st, into).entry_n, 1);
+	IS(feed_get(st, 0, "https://a.example/", &f), FW_ENOTFOUND);
+	pushed(st, into, e, 2); /* what it has itself it stores */
+	ck_assert_int_eq(feed_of(st, into).entry_n, 2);
+	drv_clean(st);
+	drv_end(st);
+}
+END_TEST
+
 /* ---- changes by outcomes --------------------------------------------------------------------- */
 
 static const unsigned GROUPS[] = {
@@ -1616,8 +1652,8 @@ int main(void)
 {
 	TCase *t = cases("every driver", setup, teardown, 120);
 	const TTest *const every[] = {subscribed, letters_of_addresses_count, every_member_loaded, load_refuses,
-		loaded_whole, lists, lists_sparse, due_crowd, of_due, found, set, dropped, merged, groups, pushed_meta,
-		adopted, host_key, keys, subscribed_at_once, dropped_beside_commits, merged_crosswise,
+		loaded_whole, lists, lists_sparse, due_crowd, of_due, found, set, dropped, merged, taken_up, groups,
+		pushed_meta, adopted, host_key, keys, subscribed_at_once, dropped_beside_commits, merged_crosswise,
 		moved_beside_others, listed_beside_changes, subscribed_in_parts, read_only};
 
 	stores_begin();

@@ -10,6 +10,8 @@
 #include "base/str.h"
 #include "engine/run/redirect_adoption.h"
 #include "api/redirect_adoption.h"
+#include "store/driver.h"
+#include "store/feed_access.h"
 #include "base/banned.h"
 
 #define KIND FW_STR("redirect")
@@ -146,9 +148,37 @@ static int feed_copy_settings(
 	return what ? fw_store_feed_set(st, &to, what, err) : 0;
 }
 
+/* A feed that the operator added stays the operator's: accounts that leave do not pause it. */
+static int feed_pass_owner(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	struct account_feed_key k;
+	struct fw_record r;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = fw_store_record_get(st, STORE_ACCOUNT_FEED, account_feed_key(&k, from_id), &a, &r, err);
+	fw_arena_finish(&a);
+	if (rc == FW_ENOTFOUND)
+		rc = fw_store_record_remove(st, STORE_ACCOUNT_FEED, account_feed_key(&k, into_id), FW_STR_NONE, err);
+	return rc == FW_ENOTFOUND ? 0 : rc;
+}
+
+const char *fw_adoption_refused(const struct fw_feed *from, const struct fw_feed *into)
+{
+	const struct feed_login a = {from->username, from->password}, b = {into->username, into->password};
+
+	if (into->status == FW_FEED_PAUSED)
+		return "is paused";
+	if (into->status == FW_FEED_QUARANTINED)
+		return "is quarantined";
+	return feed_login_same(&a, &b) ? NULL : "has another login, or only one of them has one";
+}
+
 static void adoption_merge(struct fw_store *st, const struct visit *v, struct fw_meter_slot *m)
 {
 	const struct fw_feed *from = v->was;
+	const char *refused = NULL;
 	struct fw_feed into;
 	struct fw_arena a;
 	struct fw_err err;
@@ -156,15 +186,19 @@ static void adoption_merge(struct fw_store *st, const struct visit *v, struct fw
 
 	fw_arena_init(&a, 0);
 	rc = fw_store_feed_find(st, 0, v->feed.url, &a, &into, &err);
-	if (!rc && (into.status == FW_FEED_PAUSED || into.status == FW_FEED_QUARANTINED)) {
-		fw_info("feed %lld: not merged: it moved to '%.*s', which is feed %lld and %s", (long long)from->id,
-			FW_STR_ARG(into.url), (long long)into.id, fw_feed_status_name(into.status));
+	if (!rc)
+		refused = fw_adoption_refused(from, &into);
+	if (refused) {
+		fw_info("feed %lld: not merged: it moved to '%.*s', which is feed %lld, which %s", (long long)from->id,
+			FW_STR_ARG(into.url), (long long)into.id, refused);
 		goto out;
 	}
 	if (!rc)
 		rc = feed_copy_settings(st, from, &into, &err);
 	if (!rc)
-		rc = fw_store_feed_merge(st, from->id, into.id, &err);
+		rc = feed_pass_owner(st, from->id, into.id, &err);
+	if (!rc)
+		rc = store_of(st)->driver->feed_adopt(store_of(st), from->id, into.id, &err);
 	if (rc) {
 		fw_warn("feed %lld: not merged yet: it moved to '%.*s', which is subscribed already: %s",
 			(long long)from->id, FW_STR_ARG(v->feed.url), err.text);

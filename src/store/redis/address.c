@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <unistd.h>
 
+#include "store/feed_access.h"
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
@@ -322,4 +323,29 @@ int rs_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_e
 	return answer ? fw_err_set(err, FW_EAGAIN, "%s: feed %lld is being merged into another feed: try again",
 				r->target.name, (long long)feed_id) :
 			rs_feed_missing(r, feed_id, err);
+}
+
+/* Without accounts nobody has read or labelled anything. */
+int rs_feed_adopt(struct store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	const int64_t id[2] = {from_id, into_id};
+	struct rs *r = rs_of(st);
+	struct fw_feed f[2] = {{0}};
+	struct rs_reply **row;
+	int rc = rs_slot_start(r, false, err);
+
+	assert(from_id != into_id);
+	rc = rc ? rc : rs_feed_rows_read(r, id, FW_N(id), &row, err);
+	for (size_t i = 0; !rc && i < FW_N(id); i++) {
+		struct fw_str own = rs_feed_row_group(row[i]->text, RS_OWNER_SETTINGS);
+
+		if (!own.p)
+			return rs_feed_missing(r, id[i], err);
+		rs_unpack(own, &rs_group[RS_OWNER_SETTINGS].members, &f[i]);
+	}
+	if (!rc &&
+		!feed_login_same(&(struct feed_login){f[0].username, f[0].password},
+			&(struct feed_login){f[1].username, f[1].password}))
+		rc = store_logins_differ(r->target.name, from_id, into_id, err);
+	return rc ? rc : rs_feed_drop(st, from_id, 0, err);
 }

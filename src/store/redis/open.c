@@ -819,6 +819,7 @@ const struct store_driver store_redis = {
 	.feed_list = rs_feed_list,
 	.feed_set = rs_feed_set,
 	.feed_drop = rs_feed_drop,
+	.feed_adopt = rs_feed_adopt,
 	.entry_list = rs_entry_list,
 	.change_list = rs_change_list,
 	.revision_list = rs_revision_list,

@@ -357,7 +357,8 @@ store_load_fn rs_load; /* load.c */
 store_key_list_fn rs_key_list;
 store_feed_list_fn rs_feed_list; /* feeds.c */
 store_feed_set_fn rs_feed_set;
-store_feed_drop_fn rs_feed_drop;     /* address.c */
+store_feed_drop_fn rs_feed_drop; /* address.c */
+store_feed_adopt_fn rs_feed_adopt;
 store_entry_list_fn rs_entry_list;   /* entries.c */
 store_change_list_fn rs_change_list; /* changes.c */
 store_revision_list_fn rs_revision_list;

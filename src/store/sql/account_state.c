@@ -365,9 +365,11 @@ static int account_losses_write(
 	return sql_rows_end(&drop);
 }
 
+#define LABELS_DROP "DELETE FROM entry_labels {using} WHERE entry_id = v.spot"
+
 static int account_labels_drop(struct sql *s, const struct sql_entry_ref *e, size_t n, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ROWS(s, err, "DELETE FROM entry_labels {using} WHERE entry_id = v.spot", "spot:i");
+	struct sql_rows r = SQL_ROWS(s, err, LABELS_DROP, "spot:i");
 
 	for (size_t i = 0; i < n; i++)
 		sql_rows_add(&r, SQL_V(SQL_INT(e[i].id)));
@@ -415,8 +417,9 @@ int sql_accounts_feed_gone(struct sql *s, int64_t feed_id, struct fw_err *err)
 /* ---- merge ----------------------------------------------------------------------------------- */
 
 /*
- * Entries of one feed have moved to another; the rest of the first is about to go. For each
- * account that subscribes one of them, the state of all entries of the second feed is made anew:
+ * Entries of one feed have moved to another; the rest of the first is about to go, or is kept for
+ * its labels only. For each account that subscribes one of them, the state of all entries of the
+ * second feed is made anew:
  *
  *   - an entry of a feed that the account subscribes keeps its state;
  *   - one of a feed that it does not has the state of its twin (same key or guid), which is about
@@ -606,7 +609,7 @@ static int account_merge_label_row(void *ctx, const struct sql_row *row)
 	return m->labels.rc;
 }
 
-/* Labels follow their entries; those of an entry that goes pass to its twin. */
+/* Labels follow their entries; those of an entry that has a twin pass to it. */
 static int account_merge_labels(struct account_merge *m, struct fw_err *err)
 {
 	struct sql_rows move = SQL_ROWS(m->s, err,
@@ -618,6 +621,7 @@ static int account_merge_labels(struct account_merge *m, struct fw_err *err)
 		"INSERT INTO entry_labels (account_id, label_id, entry_id, feed_id, at_ms) {values}"
 		" {keep account_id, label_id, entry_id|entry_labels.account_id}",
 		"account_id:i label_id:i entry_id:i feed_id:i at_ms:i");
+	struct sql_rows drop = SQL_ROWS(m->s, err, LABELS_DROP, "spot:i");
 	const struct account_merge_label *l;
 	const struct account_twin *twin = (const struct account_twin *)(const void *)m->twins.p;
 
@@ -634,7 +638,10 @@ static int account_merge_labels(struct account_merge *m, struct fw_err *err)
 		sql_rows_add(&put,
 			SQL_V(SQL_INT(l[i].account_id), SQL_INT(l[i].label_id), SQL_INT(l[i].twin_id),
 				SQL_INT(m->into_id), SQL_INT(l[i].at_ms)));
-	return sql_rows_end(&put);
+	drop.rc = sql_rows_end(&put);
+	for (size_t i = 0; i < m->twins.len / sizeof(*twin); i++)
+		sql_rows_add(&drop, SQL_V(SQL_INT(twin[i].gone_id)));
+	return sql_rows_end(&drop);
 }
 
 #define OF_FEED "SELECT id, entry_key, guid FROM entries WHERE feed_id = ?1"

@@ -22,6 +22,7 @@ store_commit_fn sql_commit;
 store_feed_list_fn sql_feed_list;
 store_feed_set_fn sql_feed_set;
 store_feed_drop_fn sql_feed_drop;
+store_feed_adopt_fn sql_feed_adopt;
 /* inbox.c */
 store_inbox_fn sql_inbox;
 /* load.c */
@@ -54,14 +55,14 @@ store_record_remove_fn sql_record_remove;
 #define SQL_SLOTS                                                                                                   \
 	.clock = sql_clock, .stats = sql_stats, .prune = sql_prune, .heartbeat = sql_heartbeat,                     \
 	.release = sql_release, .due = sql_due, .commit = sql_commit, .load = sql_load, .feed_list = sql_feed_list, \
-	.feed_set = sql_feed_set, .feed_drop = sql_feed_drop, .entry_list = sql_entry_list,                         \
-	.entry_counts = sql_entry_counts, .key_list = sql_key_list, .change_list = sql_change_list,                 \
-	.revision_list = sql_revision_list, .visit_list = sql_visit_list, .event_put = sql_event_put,               \
-	.event_ids = sql_event_ids, .event_list = sql_event_list, .event_remove = sql_event_remove,                 \
-	.match_put = sql_match_put, .match_list = sql_match_list, .match_remove = sql_match_remove,                 \
-	.match_summary = sql_match_summary, .orders_version = sql_orders_version, .record_put = sql_record_put,     \
-	.record_list = sql_record_list, .record_remove = sql_record_remove, .inbox = sql_inbox,                     \
-	.accounts = &sql_accounts
+	.feed_set = sql_feed_set, .feed_drop = sql_feed_drop, .feed_adopt = sql_feed_adopt,                         \
+	.entry_list = sql_entry_list, .entry_counts = sql_entry_counts, .key_list = sql_key_list,                   \
+	.change_list = sql_change_list, .revision_list = sql_revision_list, .visit_list = sql_visit_list,           \
+	.event_put = sql_event_put, .event_ids = sql_event_ids, .event_list = sql_event_list,                       \
+	.event_remove = sql_event_remove, .match_put = sql_match_put, .match_list = sql_match_list,                 \
+	.match_remove = sql_match_remove, .match_summary = sql_match_summary, .orders_version = sql_orders_version, \
+	.record_put = sql_record_put, .record_list = sql_record_list, .record_remove = sql_record_remove,           \
+	.inbox = sql_inbox, .accounts = &sql_accounts
 
 /* check.c */
 struct sql_check {
@@ -175,6 +176,8 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 	size_t key_n, struct fw_err *err);
 /* log: gets a change for each entry; the caller puts it. */
 int sql_entries_drop(struct sql *s, int64_t feed_id, struct sql_changes *log, struct fw_err *err);
+/* The same, but those with labels stay, and the keys of the others. */
+int sql_entries_shed(struct sql *s, int64_t feed_id, struct sql_changes *log, struct fw_err *err);
 int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct sql_changes *log, struct fw_err *err);
 /* An entry to be removed. sql_old_entry_row() appends one to a buffer: id, feed, key, revision. */
 struct sql_old_entry {

@@ -631,6 +631,19 @@ int sql_entries_remove(
 	return rc || !n ? rc : entry_keys_clear(s, &all, err);
 }
 
+int sql_entries_shed(struct sql *s, int64_t feed_id, struct sql_changes *log, struct fw_err *err)
+{
+	struct old_entries all = {.b = FW_BUF_INIT(0)};
+	int rc = old_entries_find(s, &all,
+		"SELECT id, feed_id, entry_key, revision FROM entries WHERE feed_id = ?1"
+		" AND NOT EXISTS (SELECT 1 FROM entry_labels l WHERE l.entry_id = entries.id)",
+		SQL_V(SQL_INT(feed_id)), err);
+
+	rc = rc ? rc : sql_entries_remove(s, all.at, all.n, log, err);
+	fw_buf_finish(&all.b);
+	return rc;
+}
+
 /*
  * An entry that was seen later cannot be old, so only ids below are read; few of these were changed
  * since.

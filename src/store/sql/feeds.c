@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "store/driver.h"
 #include "store/fields.h"
+#include "store/feed_access.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
 
@@ -509,33 +510,44 @@ struct feed_dropping {
 	int64_t feed_id, into_id;
 };
 
+/* What belongs to the feed alone, and the feed. */
+static int feed_rows_drop(struct sql *s, int64_t feed_id, int64_t position, struct sql_changes *log, struct fw_err *err)
+{
+	int rc = sql_entries_drop(s, feed_id, log, err);
+
+	rc = rc ? rc : sql_visits_drop(s, position, err);
+	rc = rc ? rc : sql_exec(s, "DELETE FROM schedule WHERE position = ?1", SQL_V(SQL_INT(position)), err);
+	return rc ? rc : sql_exec(s, "DELETE FROM feeds WHERE id = ?1", SQL_V(SQL_INT(feed_id)), err);
+}
+
+static int feed_shard_changed(struct sql *s, int64_t position, struct fw_err *err)
+{
+	bool changed[STORE_SHARDS] = {false};
+
+	changed[position >> SQL_POSITION_BITS] = true;
+	return sql_shards_changed(s, changed, err);
+}
+
 static int feed_drop_all(struct sql *s, void *ctx, struct fw_err *err)
 {
 	int64_t feed_id = ((const struct feed_dropping *)ctx)->feed_id,
 		into_id = ((const struct feed_dropping *)ctx)->into_id;
-	bool changed[STORE_SHARDS] = {false};
 	struct sql_changes log = {FW_BUF_INIT(0)};
 	int64_t position;
-	struct sql_value v;
 	int rc;
 
 	rc = into_id ? feed_pair_lock(s, feed_id, into_id, &position, err) :
 		       sql_feed_position(s, feed_id, true, &position, err);
 	if (rc)
 		return rc;
-	v = SQL_INT(position);
 	if (into_id)
 		rc = sql_entries_merge(s, feed_id, into_id, &log, err);
 	if (!rc && into_id)
 		rc = sql_accounts_merge(s, feed_id, into_id, &log, err);
 	rc = rc ? rc : sql_accounts_feed_gone(s, feed_id, err);
-	rc = rc ? rc : sql_entries_drop(s, feed_id, &log, err);
-	rc = rc ? rc : sql_visits_drop(s, position, err);
-	rc = rc ? rc : sql_exec(s, "DELETE FROM schedule WHERE position = ?1", &v, 1, err);
-	rc = rc ? rc : sql_exec(s, "DELETE FROM feeds WHERE id = ?1", SQL_V(SQL_INT(feed_id)), err);
+	rc = rc ? rc : feed_rows_drop(s, feed_id, position, &log, err);
 	rc = sql_changes_end(s, &log, rc, err);
-	changed[position >> SQL_POSITION_BITS] = true;
-	return rc ? rc : sql_shards_changed(s, changed, err);
+	return rc ? rc : feed_shard_changed(s, position, err);
 }
 
 int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_err *err)
@@ -546,6 +558,79 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 		fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two feeds", s->name,
 			(long long)feed_id) :
 		sql_transaction(s, feed_drop_all, &(struct feed_dropping){feed_id, into_id}, err);
+}
+
+/* ---- a merge that no person asked for -------------------------------------------------------- */
+
+struct feed_logins {
+	struct feed_login of[2];
+	size_t n;
+	struct fw_arena a;
+};
+
+static int feed_login_row(void *ctx, const struct sql_row *row)
+{
+	struct feed_logins *l = ctx;
+
+	assert(l->n < FW_N(l->of));
+	l->of[l->n++] = (struct feed_login){fw_arena_str(&l->a, sql_str(row, 0)), fw_arena_str(&l->a, sql_str(row, 1))};
+	return l->a.failed ? FW_ENOMEM : 0;
+}
+
+static int feed_logins_check(struct sql *s, const struct feed_dropping *d, struct fw_err *err)
+{
+	struct feed_logins l = {.n = 0};
+	int rc;
+
+	fw_arena_init(&l.a, 0);
+	rc = sql_query(s, "SELECT username, password FROM feeds WHERE id = ?1 OR id = ?2",
+		SQL_V(SQL_INT(d->feed_id), SQL_INT(d->into_id)), feed_login_row, &l, err);
+	if (rc == FW_ENOMEM)
+		rc = fw_no_memory(err);
+	if (!rc && !feed_login_same(&l.of[0], &l.of[1]))
+		rc = store_logins_differ(s->name, d->feed_id, d->into_id, err);
+	fw_arena_finish(&l.a);
+	return rc;
+}
+
+/* The accounts have passed on. Entries that still have labels keep the feed. */
+static int feed_leave(struct sql *s, int64_t feed_id, int64_t position, struct sql_changes *log, struct fw_err *err)
+{
+	int64_t labelled_n;
+	int rc = sql_query_int(s,
+		"SELECT count(*) FROM entries WHERE feed_id = ?1 AND EXISTS (SELECT 1 FROM entry_labels l"
+		" WHERE l.entry_id = entries.id)",
+		SQL_V(SQL_INT(feed_id)), 0, &labelled_n, err);
+
+	if (!rc && !labelled_n)
+		return feed_rows_drop(s, feed_id, position, log, err);
+	rc = rc ? rc : sql_entries_shed(s, feed_id, log, err);
+	return rc ? rc :
+		    sql_exec(s, "UPDATE schedule SET status = ?2 WHERE position = ?1",
+			    SQL_V(SQL_INT(position), SQL_INT(FW_FEED_PAUSED)), err);
+}
+
+static int feed_adopt_all(struct sql *s, void *ctx, struct fw_err *err)
+{
+	const struct feed_dropping *d = ctx;
+	struct sql_changes log = {FW_BUF_INIT(0)};
+	int64_t position;
+	int rc = feed_pair_lock(s, d->feed_id, d->into_id, &position, err);
+
+	rc = rc ? rc : feed_logins_check(s, d, err);
+	if (rc)
+		return rc;
+	rc = sql_accounts_merge(s, d->feed_id, d->into_id, &log, err);
+	rc = rc ? rc : sql_accounts_feed_gone(s, d->feed_id, err);
+	rc = rc ? rc : feed_leave(s, d->feed_id, position, &log, err);
+	rc = sql_changes_end(s, &log, rc, err);
+	return rc ? rc : feed_shard_changed(s, position, err);
+}
+
+int sql_feed_adopt(struct store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
+{
+	assert(from_id != into_id);
+	return sql_transaction(sql_of(st), feed_adopt_all, &(struct feed_dropping){from_id, into_id}, err);
 }
 
 /* ---- changes by outcomes --------------------------------------------------------------------- */

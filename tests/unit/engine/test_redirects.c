@@ -45,6 +45,15 @@ static int keys(struct store *s, int64_t first, int64_t last, fw_key_cb *cb, voi
 	return keys_rc ? fw_err_set(e, keys_rc, "tampered with") : real->key_list(s, first, last, cb, ctx, e);
 }
 
+/* The feed's login: "name:password", or none. */
+static void login_set(int64_t feed_id, const char *text)
+{
+	struct fw_feed f = {.id = feed_id};
+
+	f.username = fw_str_split(fw_str(text), ':', &f.password);
+	OK(fw_store_feed_set(st, &f, FW_SET_AUTH, &err));
+}
+
 static void setup(void)
 {
 	struct fw_feed_new n = {
@@ -55,7 +64,7 @@ static void setup(void)
 	OK(fw_store_subscribe(st, &n, 1, &err));
 	real = store_of(st)->driver;
 	driver = *real;
-	driver.feed_drop = merge;
+	driver.feed_adopt = merge;
 	driver.key_list = keys;
 	store_of(st)->driver = &driver;
 	fw_arena_init(&arena, 0);
@@ -192,18 +201,24 @@ START_TEST(taken) /* by a feed in each state; what its user has set stays */
 		const char *title;
 		int rc;
 		bool one;
+		const char *login[2];
 	} T[] = {
-		{FW_FEED_ACTIVE, NULL, 0, true},
-		{FW_FEED_ACTIVE, "theirs", 0, true},
-		{FW_FEED_GONE, NULL, 0, true},
-		{FW_FEED_PAUSED, NULL, 0, false},
-		{FW_FEED_ACTIVE, NULL, FW_EAGAIN, false},
+		{FW_FEED_ACTIVE, NULL, 0, true, {NULL, NULL}},
+		{FW_FEED_ACTIVE, "theirs", 0, true, {NULL, NULL}},
+		{FW_FEED_GONE, NULL, 0, true, {NULL, NULL}},
+		{FW_FEED_PAUSED, NULL, 0, false, {NULL, NULL}},
+		{FW_FEED_ACTIVE, NULL, FW_EAGAIN, false, {NULL, NULL}},
+		/* whoever reads one feed may not know the other's login */
+		{FW_FEED_ACTIVE, NULL, 0, false, {NULL, "bob:secret"}},
+		{FW_FEED_ACTIVE, NULL, 0, false, {":", ":secret"}},
 	};
 	struct fw_feed_new n = {.url = NEW, .user_title = fw_str(T[_i].title), .due_at_ms = fw_now_ms() + FW_DAY_MS};
 	struct fw_feed f = {.id = 2, .status = T[_i].status};
 
 	OK(fw_store_subscribe(st, &n, 1, &err));
 	OK(fw_store_feed_set(st, &f, FW_SET_STATUS, &err));
+	for (int i = 0; i < 2; i++)
+		login_set(i + 1, T[_i].login[i]);
 	merge_rc = T[_i].rc;
 	visit_moved(RSS(ITEM("1")), 2);
 	adoption_check(st, &V);
@@ -212,13 +227,37 @@ START_TEST(taken) /* by a feed in each state; what its user has set stays */
 	ck_assert_int_eq(merges, T[_i].one || T[_i].rc);
 	ck_assert_uint_eq(counted(FW_COUNT_MERGED), T[_i].one);
 	ck_assert_int_eq(merged_into(2), T[_i].one);
+	OK(fw_store_feed_find(st, 2, FW_STR_NONE, &arena, &f, &err));
+	ck_assert(T[_i].one || T[_i].rc || !f.user_title.len);
 	if (!T[_i].one)
 		return;
-	OK(fw_store_feed_find(st, 2, FW_STR_NONE, &arena, &f, &err));
 	ck_assert(fw_str_eq(f.user_title, fw_str(T[_i].title ? T[_i].title : "mine")));
 	ck_assert(fw_str_eq(f.folder, FW_STR("news")));
 	ck_assert_int_eq(f.interval_ms, FW_HOUR_MS);
 	ck_assert_int_eq(f.status, FW_FEED_ACTIVE);
+}
+END_TEST
+
+/* What the operator added is not an account's feed in the one that takes it up. */
+START_TEST(owned)
+{
+	static const struct {
+		bool from, into, is; /* an account's */
+	} T[] = {{true, true, true}, {false, true, false}, {true, false, false}, {false, false, false}};
+	struct fw_feed_new n = {.url = NEW, .due_at_ms = fw_now_ms() + FW_DAY_MS};
+	struct fw_record r = {.kind = FW_STR("account_feed"), .value = FW_STR(""), .until_ms = FW_NO_DATE};
+
+	OK(fw_store_subscribe(st, &n, 1, &err));
+	for (int i = 0; i < 2; i++) {
+		r.key = i ? FW_STR("2") : FW_STR("1");
+		if (i ? T[_i].into : T[_i].from)
+			OK(fw_store_record_put(st, &r, false, NULL, &err));
+	}
+	visit_moved(RSS(ITEM("1")), 2);
+	adoption_check(st, &V);
+	commit();
+	ck_assert_int_eq(merges, 1);
+	ck_assert_int_eq(fw_store_record_get(st, r.kind, FW_STR("2"), &arena, &r, &err), T[_i].is ? 0 : FW_ENOTFOUND);
 }
 END_TEST
 
@@ -230,7 +269,8 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, same_or_not, 0, 5);
 	tcase_add_test(t, adopted);
-	tcase_add_loop_test(t, taken, 0, 5);
+	tcase_add_loop_test(t, taken, 0, 7);
+	tcase_add_loop_test(t, owned, 0, 4);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
