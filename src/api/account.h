@@ -20,11 +20,13 @@ struct fw_config;
 #define FW_ACCOUNT_NAME_MAX 64    /* letters, digits, '.', '_', '-', '@' */
 #define FW_ACCOUNT_PASSWORD_MIN 8 /* bytes */
 #define FW_ACCOUNT_PASSWORD_MAX 1024
-#define FW_ACCOUNT_TOKEN_MAX 48   /* text of a token and NUL; [A-Za-z0-9] only (GRD-03) */
-#define FW_ACCOUNT_TOKENS_MAX 100 /* of an account; sessions expire */
-#define FW_LABELS_MAX 1000        /* of an account */
-#define FW_LABEL_NAME_MAX 200     /* bytes of a label, a folder, a title: UTF-8 without control characters */
-#define FW_LABEL_STARRED 0        /* the label that every account has */
+#define FW_ACCOUNT_TOKEN_MAX 48      /* text of a token and NUL; [A-Za-z0-9] only (GRD-03) */
+#define FW_ACCOUNT_TOKENS_MAX 100    /* of an account; sessions expire */
+#define FW_LABELS_MAX 1000           /* of an account */
+#define FW_LABELLED_MAX 200000       /* labels of all entries of an account together */
+#define FW_EDIT_MAX ((size_t)100000) /* entries x (labels + read) of one edit */
+#define FW_LABEL_NAME_MAX 200        /* bytes of a label, a folder, a title: UTF-8 without control characters */
+#define FW_LABEL_STARRED 0           /* the label that every account has */
 
 /* ---- accounts -------------------------------------------------------------------------------- */
 
@@ -241,15 +243,17 @@ FW_MUST_CHECK int fw_account_query(
 /* How many entries match; the cost of fw_account_ids(). */
 FW_MUST_CHECK int fw_account_count(struct fw_store *st, const struct fw_stream *s, int64_t *n, struct fw_err *err);
 
-/* What happens to the entries of one edit; all or none of it is stored. */
+/* What happens to the entries of one edit. */
 struct fw_entry_edit {
 	int read;                    /* 1 read, 0 unread, -1 as it is */
 	const int64_t *add, *remove; /* label ids, FW_LABEL_STARRED among them */
 	size_t add_n, remove_n;
 };
 /*
- * Numbers that the account may not see are skipped. 10,000 ids are one transaction of few
- * statements.
+ * Numbers that the account may not see are skipped. 10,000 entries with one change of each are one
+ * transaction of few statements, of which all or none is stored; more are stored in parts, so that
+ * other writers wait for one only. FW_EINVAL: they are more than FW_EDIT_MAX changes, or more than
+ * FW_LABELLED_MAX labels.
  */
 FW_MUST_CHECK int fw_account_edit(struct fw_store *st, int64_t account_id, const int64_t *ids, size_t n,
 	const struct fw_entry_edit *edit, int64_t now_ms, struct fw_err *err);

@@ -286,10 +286,22 @@ int fw_account_query(struct fw_arena *a, struct fw_str text, int64_t now_ms, str
 
 /* ---- edits ----------------------------------------------------------------------------------- */
 
+/* Between two parts others write. */
 int fw_account_edit(struct fw_store *st, int64_t account_id, const int64_t *ids, size_t n,
 	const struct fw_entry_edit *edit, int64_t now_ms, struct fw_err *err)
 {
-	return n ? ACCOUNTS(st, edit, account_id, ids, n, edit, now_ms, STORE_ERR(err)) : 0;
+	size_t per = FW_MAX((edit->read >= 0) + edit->add_n + edit->remove_n, (size_t)1);
+	size_t step = FW_MAX(STORE_EDIT_ROWS / per, (size_t)1);
+	int rc = 0;
+
+	if (n > FW_EDIT_MAX / per)
+		return fw_err_set(err, FW_EINVAL,
+			"account: %zu entries with %zu changes of each are too many for one edit, which takes %zu of"
+			" them",
+			n, per, FW_EDIT_MAX / per);
+	for (size_t i = 0; !rc && i < n; i += step)
+		rc = ACCOUNTS(st, edit, account_id, ids + i, FW_MIN(n - i, step), edit, now_ms, STORE_ERR(err));
+	return rc;
 }
 
 int fw_account_mark_read(

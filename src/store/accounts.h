@@ -17,8 +17,9 @@
 #include "store/driver.h"
 #include "store/feed_access.h"
 
-#define FW_ICON_STEP 1000      /* addresses of one icon_find() */
-#define FW_ACCOUNT_FRESH_N 100 /* so many entries of a feed are unread for a new subscriber */
+#define STORE_EDIT_ROWS ((size_t)10000) /* that one transaction of an account changes: others wait for it */
+#define FW_ICON_STEP 1000               /* addresses of one icon_find() */
+#define FW_ACCOUNT_FRESH_N 100          /* so many entries of a feed are unread for a new subscriber */
 
 struct store_account {
 	struct fw_account a;

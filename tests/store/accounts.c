@@ -669,6 +669,47 @@ START_TEST(labels_have_names)
 }
 END_TEST
 
+/* The work of an edit is limited, and what all edits together leave. */
+START_TEST(edits_are_limited)
+{
+	static int64_t id[11000];
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), label[100], feed;
+	struct fw_entry_edit e = {.read = -1, .add = label};
+	int n = strcmp(under_test[_i].name, "memory") == 0 ? 2001 : 200; /* only one engine gets 200,000 rows */
+
+	feed = account_subscribe(st, alice, "https://a.example/", NULL);
+	put_entries(st, feed, 0, n);
+	for (int i = 0; i < (int)FW_N(id); i++)
+		id[i] = i + 1;
+	for (int i = 0; i < (int)FW_N(label); i++)
+		OK(fw_account_label(st, alice, fw_str(fw_arena_printf(&A, "l%d", i)), true, &label[i], &err));
+	e.add_n = 100;
+	IS(fw_account_edit(st, alice, id, 1001, &e, NOW, &err), FW_EINVAL);
+	ck_assert(strstr(err.text, "too many for one edit, which takes 1000"));
+	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = alice, .labelled = true, .label_id = label[0]}), 0);
+	OK(fw_account_edit(st, alice, id, 200, &e, NOW, &err)); /* in two parts */
+	ck_assert_uint_eq(
+		ids(st, (struct fw_stream){.account_id = alice, .labelled = true, .label_id = label[99]}), 200);
+	e.add_n = 0;
+	e.read = 1;
+	OK(fw_account_edit(st, alice, id, FW_N(id), &e, NOW, &err));
+	ck_assert_int_eq(unread(st, alice), 0);
+	e = (struct fw_entry_edit){.read = -1, .add = label, .add_n = 100};
+	for (int i = 200; i + 900 <= n; i += 900)
+		OK(fw_account_edit(st, alice, id + i, 900, &e, NOW, &err));
+	if (n > 2000) {
+		IS(fw_account_edit(st, alice, id + 2000, 1, &e, NOW, &err), FW_EINVAL);
+		ck_assert(strstr(err.text, "200000 stars and labels"));
+		OK(fw_account_label_rename(st, alice, FW_STR("l0"), FW_STR(""), &err));
+		e = (struct fw_entry_edit){.read = -1, .add = label + 1, .add_n = 99};
+		OK(fw_account_edit(st, alice, id + 2000, 1, &e, NOW, &err));
+	}
+	check_clean(st);
+	fw_store_close(st);
+}
+END_TEST
+
 /* ---- streams --------------------------------------------------------------------------------- */
 
 START_TEST(streams_are_limited_and_searched)
@@ -1007,10 +1048,10 @@ static int64_t settled(struct fw_store *st, int64_t account)
 
 START_TEST(an_edit_is_stored_whole)
 {
-	static int64_t id[KILL_ENTRIES];
+	static int64_t id[KILL_ENTRIES + 1];
 	char url[300];
 	struct fw_store *st;
-	int64_t account, feed;
+	int64_t account, feed, label;
 
 	ck_assert(fw_str_copy(url, sizeof(url), fw_str(scratch_url(_i, "killed"))));
 	st = store_open(url, FW_STORE_CREATE);
@@ -1032,6 +1073,15 @@ START_TEST(an_edit_is_stored_whole)
 		n = settled(st, account);
 		ck_assert_msg(n == 0 || n == KILL_ENTRIES, "%lld of %d are unread", (long long)n, KILL_ENTRIES);
 	}
+	/* a label of more entries than one transaction takes it from */
+	put_entries(st, feed, KILL_ENTRIES, KILL_ENTRIES + 1);
+	id[KILL_ENTRIES] = KILL_ENTRIES + 1;
+	OK(fw_account_label(st, account, FW_STR("later"), true, &label, &err));
+	OK(fw_account_edit(st, account, id, KILL_ENTRIES + 1,
+		&(struct fw_entry_edit){.read = -1, .add = &label, .add_n = 1}, NOW, &err));
+	OK(fw_account_label_rename(st, account, FW_STR("later"), FW_STR(""), &err));
+	ck_assert_uint_eq(ids(st, (struct fw_stream){.account_id = account, .labelled = true, .label_id = label}), 0);
+	IS(fw_account_label_rename(st, account, FW_STR("later"), FW_STR(""), &err), FW_ENOTFOUND);
 	check_clean(st);
 	fw_store_close(st);
 }
@@ -2058,10 +2108,10 @@ int main(void)
 	const TTest *const sql[] = {accounts_come_and_go, tokens_find_their_account, fever_clients_send_a_hash,
 		subscriptions_have_titles_and_folders, logins_are_not_shared, all_feeds_of_the_operator,
 		invalid_names_are_refused, a_login_needs_no_leave, the_operators_login_stays, a_merge_nobody_asked_for,
-		accounts_have_only_so_many_feeds, labels_have_names, folders_stay_short_and_labels_few,
-		streams_are_limited_and_searched, entries_are_got_by_number, edits_below_the_mark,
-		marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back, all_is_read_again,
-		icons_are_kept_by_address, icons_are_pruned_by_age, a_random_walk};
+		accounts_have_only_so_many_feeds, edits_are_limited, labels_have_names,
+		folders_stay_short_and_labels_few, streams_are_limited_and_searched, entries_are_got_by_number,
+		edits_below_the_mark, marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back,
+		all_is_read_again, icons_are_kept_by_address, icons_are_pruned_by_age, a_random_walk};
 	Suite *s = suite_create("accounts");
 	TCase *t = tcase_create("every driver");
 

@@ -391,6 +391,7 @@ def invalid(base):
             ("edit-tag", "i=1&a=nonsense"), ("edit-tag", "i=1&a=feed/1"), ("edit-tag", "i=1&a=user/-/label/%01"),
             ("edit-tag", "i=1&a=user/-/label/%FF"), ("edit-tag", "i=1&a=user/-/label/" + "x" * 201),
             ("edit-tag", "i=1&" + "&".join("a=user/-/label/%d" % i for i in range(101))),
+            ("edit-tag", "i=1" + "".join("&i=%d" % i for i in range(1001)) + "&a=user/-/label/x" * 100),
             ("mark-all-as-read", ""), ("mark-all-as-read", "s=x"),
             ("rename-tag", "s=user/-/label/a"), ("rename-tag", "dest=user/-/label/a"),
             ("rename-tag", "s=%s&dest=user/-/label/a" % STARRED), ("disable-tag", "s=" + STARRED), ("disable-tag", ""),

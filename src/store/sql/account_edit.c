@@ -127,12 +127,17 @@ static int account_edit_labelled(struct account_editing *w, struct fw_err *err)
 }
 
 #define MANY 300
+#define EXCEPTIONS_AT_ONCE 100000 /* that an edit reads, or a mark changes, in one transaction */
 
 static int account_edit_read(struct account_editing *w, struct fw_err *err)
 {
+	int64_t more = 1;
 	int rc = account_edit_entries_read(w, err);
 
-	rc = rc ? rc : w->n >= MANY ? account_edit_state_all(w, err) : account_edit_state(w, err);
+	if (!rc && w->n >= MANY)
+		rc = sql_query_int(w->s, "SELECT 1 FROM read_exceptions WHERE account_id = ?1 LIMIT 1 OFFSET ?2",
+			SQL_V(SQL_INT(w->account_id), SQL_INT(EXCEPTIONS_AT_ONCE)), 0, &more, err);
+	rc = rc ? rc : more ? account_edit_state(w, err) : account_edit_state_all(w, err);
 	return rc ? rc : account_edit_labelled(w, err);
 }
 
@@ -296,6 +301,19 @@ static int account_edit_labels(struct account_editing *w, struct fw_err *err)
 	return sql_rows_end(&add);
 }
 
+static int account_edit_labels_few(struct account_editing *w, struct fw_err *err)
+{
+	int64_t n = 0;
+	int rc = sql_query_int(w->s, "SELECT count(*) FROM entry_labels WHERE account_id = ?1",
+		SQL_V(SQL_INT(w->account_id)), 0, &n, err);
+
+	return rc || n <= FW_LABELLED_MAX ?
+		rc :
+		fw_err_set(err, FW_EINVAL,
+			"%s: the entries of an account have at most %d stars and labels together: remove some first",
+			w->s->name, FW_LABELLED_MAX);
+}
+
 /* A label may have been removed meanwhile. */
 static int account_edit_labels_check(struct account_editing *w, struct fw_err *err)
 {
@@ -325,7 +343,8 @@ static int account_edit(struct sql *s, void *ctx, struct fw_err *err)
 		rc = account_edit_exceptions(w, err);
 		rc = rc ? rc : account_edit_counts(w, err);
 	}
-	return rc ? rc : account_edit_labels(w, err);
+	rc = rc ? rc : account_edit_labels(w, err);
+	return rc || !w->edit->add_n ? rc : account_edit_labels_few(w, err);
 }
 
 int sql_account_edit(struct store *st, int64_t account_id, const int64_t *ids, size_t n,
@@ -357,6 +376,7 @@ int sql_account_edit(struct store *st, int64_t account_id, const int64_t *ids, s
 struct account_marking {
 	const struct fw_stream *q;
 	int64_t until_ms, last_id, mark_id;
+	int64_t step_id;             /* this part marks up to it; 0: all that is left */
 	struct sql_subscription *at; /* those that the stream names and that have unread entries */
 	size_t n;
 	struct fw_arena a;
@@ -414,6 +434,8 @@ static int account_mark_id(struct sql *s, struct account_marking *w, struct fw_e
 
 	if (!rc && w->last_id)
 		w->mark_id = FW_MIN(w->mark_id, w->last_id);
+	if (!rc && w->step_id)
+		w->mark_id = FW_MIN(w->mark_id, w->step_id);
 	if (rc || !w->until_ms)
 		return rc;
 	rc = sql_entry_id_seen_before(s, w->until_ms, &before, err);
@@ -507,13 +529,43 @@ static int account_mark_labelled(struct sql *s, const struct account_marking *w,
 		.before_id = w->last_id ? w->last_id + 1 : 0};
 	struct fw_buf ids = FW_BUF_INIT(0);
 	int rc = sql_account_stream(&s->store, &(struct store_stream){.s = &q}, account_mark_add, &ids, err);
+	size_t n = ids.len / sizeof(int64_t);
 
 	if (rc == FW_ENOMEM)
 		rc = fw_no_memory(err);
-	if (!rc && ids.len)
-		rc = sql_account_edit(&s->store, q.account_id, (const int64_t *)(const void *)ids.p,
-			ids.len / sizeof(int64_t), &(struct fw_entry_edit){.read = 1}, 0, err);
+	for (size_t i = 0; !rc && i < n; i += STORE_EDIT_ROWS)
+		rc = sql_account_edit(&s->store, q.account_id, (const int64_t *)(const void *)ids.p + i,
+			FW_MIN(n - i, STORE_EDIT_ROWS), &(struct fw_entry_edit){.read = 1}, 0, err);
 	fw_buf_finish(&ids);
+	return rc;
+}
+
+/* Where the next part ends. Entries that come between the parts are not marked. */
+static int account_mark_step(struct sql *s, struct account_marking *w, struct fw_err *err)
+{
+	bool first = !w->step_id;
+	int64_t head = 0;
+	int rc = sql_query_int(s,
+		"SELECT entry_id FROM read_exceptions WHERE account_id = ?1 AND entry_id > ?2 ORDER BY entry_id LIMIT 1"
+		" OFFSET ?3",
+		SQL_V(SQL_INT(w->q->account_id), SQL_INT(w->step_id), SQL_INT(EXCEPTIONS_AT_ONCE)), 0, &w->step_id,
+		err);
+
+	if (rc || !first || !w->step_id)
+		return rc;
+	rc = sql_query_int(s, "SELECT value FROM meta WHERE name = 'entry_id'", SQL_NONE, 0, &head, err);
+	w->last_id = w->last_id ? FW_MIN(w->last_id, head) : head;
+	return rc;
+}
+
+static int account_mark_all(struct sql *s, struct account_marking *w, struct fw_err *err)
+{
+	int rc;
+
+	do {
+		rc = account_mark_step(s, w, err);
+		rc = rc ? rc : sql_transaction(s, account_mark, w, err);
+	} while (!rc && w->step_id && w->mark_id == w->step_id);
 	return rc;
 }
 
@@ -526,7 +578,7 @@ int sql_account_mark_read(
 	if (q->labelled)
 		return account_mark_labelled(sql_of(st), &w, err);
 	fw_arena_init(&w.a, 0);
-	rc = sql_transaction(sql_of(st), account_mark, &w, err);
+	rc = account_mark_all(sql_of(st), &w, err);
 	fw_arena_finish(&w.a);
 	fw_buf_finish(&w.feeds);
 	return rc;

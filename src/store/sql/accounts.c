@@ -496,6 +496,7 @@ static int sql_account_label_list(struct store *st, int64_t account_id, fw_label
 struct account_labelling {
 	int64_t account_id, id;
 	struct fw_str name, to;
+	int64_t next_id; /* account_label_shrink(): the first entry that still has it; 0: none */
 };
 
 static int account_label_find(struct sql *s, int64_t account_id, struct fw_str name, int64_t *id, struct fw_err *err)
@@ -546,6 +547,38 @@ static int sql_account_label(
 	return rc;
 }
 
+/* Take the label from some entries; the last ones go with it. */
+static int account_label_shrink(struct sql *s, void *ctx, struct fw_err *err)
+{
+	struct account_labelling *w = ctx;
+	const struct sql_value owner = SQL_INT(w->account_id);
+	int rc = sql_account_lock(s, w->account_id, err);
+
+	rc = rc ? rc : account_label_find(s, w->account_id, w->name, &w->id, err);
+	if (rc || !w->id)
+		return rc ? rc : account_label_missing(w->name, err);
+	rc = sql_query_int(s,
+		"SELECT entry_id FROM entry_labels WHERE account_id = ?1 AND label_id = ?2 ORDER BY entry_id LIMIT 1"
+		" OFFSET ?3",
+		SQL_V(owner, SQL_INT(w->id), SQL_INT(STORE_EDIT_ROWS)), 0, &w->next_id, err);
+	rc = rc ? rc :
+		  sql_exec(s, "DELETE FROM entry_labels WHERE account_id = ?1 AND label_id = ?2 AND entry_id < ?3",
+			  SQL_V(owner, SQL_INT(w->id), SQL_INT(w->next_id ? w->next_id : INT64_MAX)), err);
+	return rc || w->next_id ?
+		rc :
+		sql_exec(s, "DELETE FROM labels WHERE account_id = ?1 AND id = ?2", SQL_V(owner, SQL_INT(w->id)), err);
+}
+
+static int account_label_remove(struct sql *s, struct account_labelling *w, struct fw_err *err)
+{
+	int rc;
+
+	do
+		rc = sql_transaction(s, account_label_shrink, w, err);
+	while (!rc && w->next_id);
+	return rc;
+}
+
 static int account_label_rename(struct sql *s, void *ctx, struct fw_err *err)
 {
 	struct account_labelling *w = ctx;
@@ -556,13 +589,6 @@ static int account_label_rename(struct sql *s, void *ctx, struct fw_err *err)
 	rc = rc ? rc : account_label_find(s, w->account_id, w->name, &w->id, err);
 	if (rc || !w->id)
 		return rc ? rc : account_label_missing(w->name, err);
-	if (!w->to.len) {
-		rc = sql_exec(s, "DELETE FROM entry_labels WHERE account_id = ?1 AND label_id = ?2",
-			SQL_V(owner, SQL_INT(w->id)), err);
-		return rc ? rc :
-			    sql_exec(s, "DELETE FROM labels WHERE account_id = ?1 AND id = ?2",
-				    SQL_V(owner, SQL_INT(w->id)), err);
-	}
 	rc = account_label_find(s, w->account_id, w->to, &taken, err);
 	if (!rc && taken && taken != w->id)
 		return fw_err_set(err, FW_EINVAL, "label '%.*s': the name is taken: choose another one",
@@ -575,8 +601,10 @@ static int account_label_rename(struct sql *s, void *ctx, struct fw_err *err)
 static int sql_account_label_rename(
 	struct store *st, int64_t account_id, struct fw_str from, struct fw_str to, struct fw_err *err)
 {
-	return sql_transaction(sql_of(st), account_label_rename,
-		&(struct account_labelling){.account_id = account_id, .name = from, .to = to}, err);
+	struct account_labelling w = {.account_id = account_id, .name = from, .to = to};
+
+	return to.len ? sql_transaction(sql_of(st), account_label_rename, &w, err) :
+			account_label_remove(sql_of(st), &w, err);
 }
 
 const struct store_accounts sql_accounts = {
