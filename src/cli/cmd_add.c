@@ -4,6 +4,7 @@
  */
 #include <unistd.h>
 
+#include "api/feed_login.h"
 #include "base/url.h"
 #include "cli/cli.h"
 #include "base/banned.h"
@@ -124,6 +125,23 @@ static void add_note_kept(struct cli *c, const struct fw_feed_new *f)
 			(long long)f->id, (long long)f->id);
 }
 
+/* Before the first one is subscribed: no login may be dropped. */
+static int add_check_logins(struct cli *c, const struct fw_feed_new *feed, size_t n)
+{
+	struct fw_err err = {0};
+	int rc = CLI_OK;
+
+	for (size_t i = 0; i < n; i++) {
+		int found = fw_feed_login_check(c->store, &feed[i], &err);
+
+		if (found && found != FW_EINVAL)
+			return cli_store_failed(c, &err);
+		if (found)
+			rc = cli_fail(c, CLI_USAGE, "%.*s: %s", FW_STR_ARG(feed[i].url), err.text);
+	}
+	return rc;
+}
+
 static int add_subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_response *answer, size_t n)
 {
 	size_t added = 0;
@@ -171,6 +189,8 @@ static int add_run(struct cli *c)
 	for (size_t i = 0; !rc && cli_flag(c, "check") && i < n; i++)
 		rc = add_fetch(c, &feed[i], true, &answer[i]);
 	rc = rc ? rc : cli_store(c, FW_STORE_CREATE);
+	if (!rc && !cli_value(c, "user")) /* an account's are compared when they are subscribed */
+		rc = add_check_logins(c, feed, n);
 	rc = rc ? rc : add_subscribe(c, feed, answer, n);
 	for (size_t i = 0; i < n; i++)
 		fw_response_free(&answer[i]);

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "api/feed_login.h"
 #include "api/account.h"
 #include "base/err.h"
 #include "base/url.h"
@@ -18,10 +19,11 @@
 #define ARENA_KEEP ((size_t)256 << 10)
 
 /*
- * The file is read up to three times, so that its feeds need not be in memory: to report what is
- * wrong, to store the others, and for --json to print them.
+ * The file is read up to four times, so that its feeds need not be in memory: to report what is
+ * wrong, and, if it has logins, which of them are not the store's; to store the others, and for
+ * --json to print them.
  */
-enum import_step { IMPORT_CHECK, IMPORT_STORE, IMPORT_PRINT };
+enum import_step { IMPORT_CHECK, IMPORT_LOGINS, IMPORT_STORE, IMPORT_PRINT };
 
 /* What the store said of a feed: its id, and whether it existed. */
 struct import_result {
@@ -38,6 +40,8 @@ struct import {
 	struct fw_feed_new *feed;
 	size_t feed_n, cap;
 	size_t n, existed, refused, repaired, shown;
+	size_t login_n;       /* feeds of the file with a login */
+	bool dropped;         /* the store has another login */
 	struct fw_str folder; /* --folder: the parent of all folders */
 	const char *user;     /* --user: of the account; NULL: none */
 	/* IMPORT_STORE */
@@ -131,6 +135,20 @@ static int import_keep(struct import *im, struct fw_feed_new *f, const struct fw
 	return a->failed ? FW_ENOMEM : !im->user && im->feed_n == BATCH ? import_put(im) : 0;
 }
 
+/* The feed is subscribed already, and keeps its login: say that the file's is not used. */
+static int import_check_login(struct import *im, const struct fw_feed_new *f, uint32_t line)
+{
+	struct fw_err err = {0};
+	int rc = fw_feed_login_check(im->c->store, f, &err);
+
+	if (rc != FW_EINVAL)
+		return rc;
+	im->dropped = true;
+	if (im->shown++ < SHOWN_MAX)
+		(void)cli_fail(im->c, CLI_SOME, "%s:%u: %.*s: %s", im->name, line, FW_STR_ARG(f->url), err.text);
+	return 0;
+}
+
 static int import_feed(struct import *im, const struct fw_opml_outline *o)
 {
 	struct fw_feed_new f = {0};
@@ -147,10 +165,14 @@ static int import_feed(struct import *im, const struct fw_opml_outline *o)
 		return FW_EIO; /* said by the caller of the command */
 	if (im->step == IMPORT_PRINT)
 		import_print_next(im, &f);
-	else
+	if (im->step == IMPORT_LOGINS)
+		rc = import_check_login(im, &f, o->line);
+	if (im->step == IMPORT_CHECK) {
 		im->n++;
+		im->login_n += f.username.len || f.password.len;
+	}
 	fw_arena_reset(&im->arena, ARENA_KEEP);
-	return 0;
+	return rc;
 }
 
 static int import_outline(void *ctx, const struct fw_opml_outline *o)
@@ -277,7 +299,7 @@ static int import_json(struct import *im)
 	return rc == FW_ENOMEM ? cli_fail(im->c, CLI_SOME, "%s: out of memory", im->name) : 0;
 }
 
-/* Those that the store has with a login which is not in the file. */
+/* Those that the store has with another login than the file. */
 static void import_leave_out(struct import *im)
 {
 	size_t n = 0;
@@ -331,6 +353,8 @@ static int import_store(struct import *im)
 	struct fw_err err = {0};
 	int rc = im->n ? cli_store(c, im->user ? 0 : FW_STORE_CREATE) : 0;
 
+	if (!rc && im->login_n && !im->user && import_read(im, IMPORT_LOGINS, &err))
+		return cli_fail(c, CLI_SOME, "%s: its logins could not be compared; nothing was imported", im->name);
 	if (!rc && im->n && im->user)
 		rc = import_for_user(im);
 	else if (!rc && im->n && fw_store_subscribe_each(c->store, import_put_all, im, &err))
@@ -345,7 +369,7 @@ static int import_store(struct import *im)
 		cli_out(c, "%s: %s added, %s already subscribed, %s refused\n", im->name,
 			cli_number(x, (int64_t)(im->n - im->existed)), cli_number(y, (int64_t)im->existed),
 			cli_number(z, (int64_t)im->refused));
-	return rc ? rc : im->refused ? CLI_SOME : CLI_OK;
+	return rc ? rc : im->refused || im->dropped ? CLI_SOME : CLI_OK;
 }
 
 static int import_run(struct cli *c)

@@ -75,8 +75,9 @@ int cli_account_import(struct cli *c, const char *name, struct fw_feed_new *feed
 int cli_fail_login(struct cli *c, const char *where, struct fw_str url)
 {
 	return cli_fail(c, CLI_SOME,
-		"%s: %.*s: the store has it with another login: put NAME:PASSWORD@ before the host", where,
-		FW_STR_ARG(url));
+		"%s: %.*s: the store has it with another login, or without one: put its NAME:PASSWORD@ before the"
+		" host, or none",
+		where, FW_STR_ARG(url));
 }
 
 /* Open the store, and find the account of the first argument. */

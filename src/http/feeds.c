@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/url.h"
+#include "api/feed_login.h"
 #include "api/view.h"
 #include "http/http.h"
 #include "base/banned.h"
@@ -290,6 +291,26 @@ static enum MHD_Result subscribed_respond(struct list_page *p, const struct fw_f
 	return m ? http_respond(p->r, status, m) : MHD_NO;
 }
 
+/* No login may be dropped. False: responded. */
+static bool subscriptions_check_logins(
+	struct request *r, const struct fw_feed_new *f, size_t n, bool alone, enum MHD_Result *ok)
+{
+	struct fw_err err = {0};
+	char place[40] = "url";
+
+	for (size_t i = 0; i < n; i++) {
+		int rc = fw_feed_login_check(r->store, &f[i], &err);
+
+		if (!rc)
+			continue;
+		if (!alone)
+			(void)fw_snprintf(place, sizeof(place), "[%zu].url", i);
+		*ok = rc == FW_EINVAL ? http_unprocessable(r, place, err.text) : http_store_failed(r, rc, &err);
+		return false;
+	}
+	return true;
+}
+
 /* Subscribe to one feed, or to all of an array, in one transaction. */
 enum MHD_Result http_feed_add(struct request *r)
 {
@@ -312,6 +333,8 @@ enum MHD_Result http_feed_add(struct request *r)
 	}
 	for (size_t i = 0; i < n && good && f; i++)
 		good = subscription_read(&p, alone ? doc : json_array_get(doc, i), i, alone, &f[i], &ok);
+	if (good && f)
+		good = subscriptions_check_logins(r, f, n, alone, &ok);
 	if (good) {
 		rc = f ? fw_store_subscribe(r->store, f, n, &err) : fw_no_memory(&err);
 		ok = rc ? http_store_failed(r, rc, &err) : subscribed_respond(&p, f, n, alone);

@@ -654,6 +654,13 @@ def import_user(base):
     equal([(f["url"], f["existed"]) for f in out["feeds"]],
           [("https://a.example/feed", False), ("https://b.example/feed", False)])
     holds("input:2: " in r.stderr and "c.example/feed: the store has it with another login" in r.stderr, r.stderr)
+    # the operator too hears of a login that is not used
+    for args in (("add",), ("import", "-")):
+        r = w.run(*args, *(["https://u:other@c.example/feed"] if args == ("add",) else []),
+                  stdin="https://d.example/feed\nhttps://u:other@c.example/feed\n", code=2 if args == ("add",) else 1)
+        holds("c.example/feed: feed 1 has this address with another login, which stays" in r.stderr, r.stderr)
+        holds("other@" not in r.stderr, "a password is shown")
+    w.run("add", "https://u:p@c.example/feed")
     r = w.run("import", "--user", "alice", "-", stdin=text, code=1)
     equal(r.stdout, "standard input: 0 added, 2 already subscribed, 2 refused\n")
     holds("no account" in w.run("import", "--user", "bob", "-", stdin=text, code=1).stderr, "no such account")
