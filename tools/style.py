@@ -9,7 +9,7 @@ Retired words are those in backquotes in the last column of HACKING.md's glossar
 text may contain one. `near (names)` is retired in names only, `ahead (src/sched)` in that folder
 only. Layout is clang-format's, where it is installed. This machine's wall clock is read only where
 a comment says why ("wall clock: ..."), on that line or the one before: times in the store are the
-store's.
+store's. The elements of Redis' replies are read by rs_elem().
 """
 import collections
 import os
@@ -137,6 +137,17 @@ def opens(path, text):
                    "%s() of a store's file: close() would drop this process's locks on it" % match.group(1))
 
 
+REPLIES = ("conn.c", "reply.c", "redis.h")  # of src/store/redis/: where a reply becomes one with a shape
+
+
+def replies(path, text):
+    """A reply comes from outside: rs_elem() knows how many elements it has."""
+    if not path.startswith("src/store/redis/") or path.endswith(REPLIES):
+        return
+    for match in re.finditer(r"->elem\b", text):
+        report(path, text.count("\n", 0, match.start()) + 1, "an element of a reply: rs_elem() reads it")
+
+
 def layout(paths):
     """clang-format leaves the tree as it is. Releases from 14 to 19 agree on it."""
     if not shutil.which("clang-format"):
@@ -166,6 +177,7 @@ def main():
         lines_of(path, text)
         clocks(path, text)
         opens(path, text)
+        replies(path, text)
         if path != "HACKING.md":
             vocabulary(path, text, words)
     statics(texts)

@@ -4,6 +4,8 @@
  * half-done; the same call succeeds when the cause is gone. Each test has servers of its own.
  */
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,6 +24,7 @@
 #include "store/redis/redis.h"
 #include "tiny_disk.h"
 #include "work.h"
+#include "redis_calls.h"
 #include "redis_fixture.h"
 
 /* ---- visits ---------------------------------------------------------------------------------- */
@@ -399,6 +402,162 @@ START_TEST(answers_without_end) /* each ends by itself, and takes no memory that
 	}
 	ck_assert_int_lt(peak_kb() - before_kb, 100000);
 	close(fd);
+}
+END_TEST
+
+/* ---- replies of another shape ---------------------------------------------------------------- */
+
+/* A server in between, which exchanges one reply. In memory shared with the process that it is. */
+struct between {
+	int at;        /* the reply that is exchanged; -1: none */
+	int seen;      /* replies so far */
+	char with[80]; /* instead */
+};
+
+/* The length of the first reply, 0: it is not complete. */
+static size_t reply_length(const char *p, size_t n)
+{
+	const char *end = memmem(p, n, "\r\n", 2);
+	size_t head = end ? (size_t)(end - p) + 2 : 0, at = head;
+	long count = end ? strtol(p + 1, NULL, 10) : 0;
+
+	if (head && *p == '$')
+		at += count < 0 ? 0 : (size_t)count + 2;
+	for (long i = 0; head && *p == '*' && i < count; i++) {
+		size_t one = reply_length(p + at, n - at);
+
+		if (!one)
+			return 0;
+		at += one;
+	}
+	return at <= n ? at : 0;
+}
+
+/* False: the server has gone. */
+static bool between_answer(struct between *b, int client, int upstream, char *buf, size_t cap, size_t *n)
+{
+	ssize_t got = read(upstream, buf + *n, cap - *n);
+	size_t at = 0, one;
+
+	*n += got > 0 ? (size_t)got : 0;
+	while ((one = reply_length(buf + at, *n - at)) > 0) {
+		bool swap = b->seen++ == b->at;
+
+		(void)!write(client, swap ? b->with : buf + at, swap ? strlen(b->with) : one);
+		at += one;
+	}
+	memmove(buf, buf + at, *n -= at);
+	return got > 0;
+}
+
+static void between_serve(struct between *b, int client, int upstream)
+{
+	static char buf[1 << 22];
+	char in[65536];
+	size_t n = 0;
+
+	for (;;) {
+		struct pollfd p[] = {{.fd = client, .events = POLLIN}, {.fd = upstream, .events = POLLIN}};
+		ssize_t got;
+
+		if (poll(p, 2, -1) < 0)
+			break;
+		if (p[1].revents && !between_answer(b, client, upstream, buf, sizeof(buf), &n))
+			break;
+		got = p[0].revents ? read(client, in, sizeof(in)) : 1;
+		if (got <= 0 || (p[0].revents && write(upstream, in, (size_t)got) != got))
+			break;
+	}
+	close(client);
+	close(upstream);
+}
+
+static int unix_connected(const char *path)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)fw_str_copy(sa.sun_path, sizeof(sa.sun_path), fw_str(path));
+	return connect(fd, (struct sockaddr *)&sa, sizeof(sa)) ? -1 : fd;
+}
+
+static pid_t between_start(struct between **b, int *port)
+{
+	int fd = listening(port);
+	pid_t pid;
+
+	*b = mmap(NULL, sizeof(**b), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(*b, MAP_FAILED);
+	(*b)->at = -1;
+	pid = fork();
+	for (int client; pid == 0 && (client = accept(fd, NULL, NULL)) >= 0;) {
+		signal(SIGPIPE, SIG_IGN);
+		setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+		between_serve(*b, client, unix_connected(sock));
+	}
+	close(fd);
+	return pid;
+}
+
+/* The call on a new store, reply nth exchanged. Returns its code; *seen: the number of replies. */
+static int call_between(const struct redis_call *call, struct between *b, int nth, const char *with, int *seen)
+{
+	struct store *st;
+	int rc;
+
+	told("FLUSHALL");
+	st = open_at(url, FW_STORE_CREATE);
+	DONE(calls_load(st, &drv_err));
+	DONE(calls_push(st, &drv_err));
+	DONE(calls_event_put(st, &drv_err));
+	DONE(calls_match_put(st, &drv_err));
+	DONE(calls_record_put(st, &drv_err));
+	told("RPUSH feedwheel:feeds_to_fetch https://d.example/ no");
+	told("RPUSH feedwheel:control pause");
+	b->seen = 0;
+	(void)fw_str_copy(b->with, sizeof(b->with), fw_str(with));
+	b->at = nth;
+	drv_err = (struct fw_err){0};
+	rc = call->run(st, &drv_err);
+	*seen = b->seen;
+	b->at = -1;
+	st->driver->close(st);
+	ck_assert_msg(!rc || (drv_err.rc == rc && drv_err.text[0]), "%s, reply %d %s: %d without a word", call->name,
+		nth, with, rc);
+	return rc;
+}
+
+#define REPLIES_MAX 12 /* of a call that are exchanged; the rest are like these */
+
+START_TEST(replies_of_another_shape) /* each reply of each call, by each of these */
+{
+	static const char *const WITH[] = {"*0\r\n", "*1\r\n$-1\r\n", "$-1\r\n", ":7\r\n", "+x\r\n",
+		"*3\r\n:1\r\n:1\r\n:1\r\n", "*2\r\n*0\r\n*1\r\n$1\r\na\r\n", "$0\r\n\r\n",
+		"*4\r\n$1\r\na\r\n$-1\r\n:9223372036854775807\r\n*1\r\n$-1\r\n", "*1\r\n*1\r\n*1\r\n$3\r\nabc\r\n",
+		":-9223372036854775808\r\n"};
+	struct between *b;
+	int port, seen, status;
+	pid_t pid;
+
+	server_up(NULL);
+	drv_end(open_at(url, FW_STORE_CREATE));
+	pid = between_start(&b, &port);
+	ck_assert(fw_snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port));
+	for (const struct redis_call *call = redis_calls; call < redis_calls + FW_N(redis_calls); call++) {
+		int malformed = 0, all = 1;
+
+		for (int nth = 0; nth < FW_MIN(all, REPLIES_MAX); nth++) {
+			for (size_t i = 0; i < FW_N(WITH); i++) {
+				malformed += call_between(call, b, nth, WITH[i], &seen) == FW_EIO &&
+					strstr(drv_err.text, "malformed reply");
+				all = FW_MAX(all, seen);
+			}
+		}
+		if (strcmp(call->name, "match_put") != 0) /* it reads no reply */
+			ck_assert_msg(malformed > 0, "%s: none of %d replies is refused", call->name, all);
+	}
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 }
 END_TEST
 
@@ -1305,8 +1464,8 @@ int main(void)
 {
 	const TTest *const every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
 		refusals_pass, replica_without_its_master, replica_is_for_reading, functions_are_forgotten,
-		busy_with_a_script, silent_server, answers_of_others, answers_without_end, disk_full,
-		commit_that_comes_again, padded_numbers, numbers_of_the_dead, commits_that_are_disturbed,
+		busy_with_a_script, silent_server, answers_of_others, answers_without_end, replies_of_another_shape,
+		disk_full, commit_that_comes_again, padded_numbers, numbers_of_the_dead, commits_that_are_disturbed,
 		server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds, cluster_store_on_one_server,
 		cluster_orders, cluster_faults, cluster_inbox, cluster_retractions, over_tls};
 	TCase *t;

@@ -19,12 +19,13 @@ int rs_feed_missing(const struct rs *r, int64_t feed_id, struct fw_err *err)
 	return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", r->target.name, (long long)feed_id);
 }
 
-int rs_feed_rows_read(struct rs *r, const int64_t *id, size_t n, struct rs_reply ***row, struct fw_err *err)
+int rs_feed_rows_read(struct rs *r, const int64_t *id, size_t n, const struct rs_reply ***row, struct fw_err *err)
 {
 	int rc;
 
 	for (size_t i = 0; i < n; i++) {
 		rs_command_key(r, rs_cell(r, id[i]), "HGET", "feed");
+		rs_expect(r, "t?");
 		rs_addi(r, id[i]);
 	}
 	rc = n ? rs_run(r, "finding feeds", err) : 0;
@@ -39,12 +40,13 @@ bool rs_row_has_url(const struct rs_reply *row, struct fw_str url)
 
 int rs_url_find(struct rs *r, struct fw_str url, int64_t *id, struct fw_err *err)
 {
-	struct rs_reply **row;
+	const struct rs_reply **row;
 	int64_t owner_id;
 	int rc;
 
 	*id = 0;
 	rs_command_key(r, RS_META, "HGET", "urls");
+	rs_expect(r, "t?");
 	rs_add(r, url);
 	rc = rs_run(r, "finding an address", err);
 	owner_id = rc ? 0 : rs_int(r->reply[0]);
@@ -64,6 +66,7 @@ static int url_claim_try(struct rs *r, struct fw_str url, int64_t feed_id, int64
 	int rc;
 
 	rs_call(r, RS_META, RS_WRITE, "url_claim");
+	rs_expect(r, "[t]");
 	rs_addi(r, 1);
 	rs_add(r, url);
 	rs_addi(r, feed_id);
@@ -73,7 +76,7 @@ static int url_claim_try(struct rs *r, struct fw_str url, int64_t feed_id, int64
 		rs_adds(r, "");
 	rc = rs_run(r, "claiming an address", err);
 	if (!rc)
-		*owner_id = rs_int(r->reply[0]->elem[0]);
+		*owner_id = rs_int(rs_elem(r->reply[0], 0));
 	return rc;
 }
 
@@ -83,6 +86,7 @@ static int url_void_try(struct rs *r, struct fw_str url, int64_t feed_id, bool *
 	int rc;
 
 	rs_call(r, rs_cell(r, feed_id), RS_WRITE, "void");
+	rs_expect(r, "i");
 	rs_addi(r, feed_id);
 	rs_add(r, url);
 	rc = rs_run(r, "claiming an address", err);
@@ -139,12 +143,14 @@ static int feed_remove_try(
 	int rc;
 
 	rs_command(r, rs_cell(r, id), "HLEN");
+	rs_expect(r, "i");
 	rs_key(r, rs_cell(r, id), "keys:%lld", (long long)id);
 	rc = rs_run(r, "removing a feed", err);
 	rc = rc ? rc : rs_numbers_reserve(r, rs_int(r->reply[0]), &number, err);
 	if (rc)
 		return rc;
 	rs_call(r, rs_cell(r, id), RS_TRIM, "remove");
+	rs_expect(r, "t?|i");
 	rs_addi(r, id);
 	if (into_id)
 		rs_addi(r, into_id);
@@ -155,7 +161,7 @@ static int feed_remove_try(
 	rs_addi(r, number.revoked[rs_cell(r, id)]);
 	rs_addi(r, moved ? (int64_t)moved->n : 0);
 	for (size_t i = 0; moved && i < moved->n; i++)
-		rs_add(r, moved->elem[i]->text);
+		rs_add(r, rs_elem(moved, i)->text);
 	rc = rs_run(r, "removing a feed", err);
 	url = rc ? NULL : r->reply[0];
 	rc = rs_numbers_release(r, &number, rc, err);
@@ -190,7 +196,7 @@ static void groups_add(struct rs *r, const struct rs_reply *list, size_t per)
 {
 	rs_addi(r, (int64_t)(list->n / per));
 	for (size_t i = 0; i < list->n; i++)
-		rs_add(r, list->elem[i]->text);
+		rs_add(r, rs_elem(list, i)->text);
 }
 
 #define MOVE_AGAIN (-2) /* its numbers were revoked */
@@ -205,16 +211,17 @@ static int entries_move(
 	for (int i = 0; !rc && i < TRIES && (!*moved || rs_int(*moved) == MOVE_AGAIN); i++) {
 		struct rs_numbers number;
 
-		rc = rs_numbers_reserve(r, (int64_t)all->elem[1]->n / 2, &number, err);
+		rc = rs_numbers_reserve(r, (int64_t)rs_elem(all, 1)->n / 2, &number, err);
 		if (rc)
 			return rc;
 		rs_call(r, rs_cell(r, into_id), RS_WRITE, "merge_entries");
+		rs_expect(r, "(t)|i");
 		rs_addi(r, into_id);
 		rs_addi(r, number.first_id + 1);
 		rs_addi(r, number.revoked[rs_cell(r, into_id)]);
-		groups_add(r, all->elem[0], 2);
-		groups_add(r, all->elem[1], 2);
-		groups_add(r, all->elem[2], 3);
+		groups_add(r, rs_elem(all, 0), 2);
+		groups_add(r, rs_elem(all, 1), 2);
+		groups_add(r, rs_elem(all, 2), 3);
 		rc = rs_run(r, "merging feeds", err);
 		*moved = rc ? NULL : r->reply[0];
 		rc = rs_numbers_release(r, &number, rc, err);
@@ -233,6 +240,7 @@ static int feed_merge_finish(struct rs *r, int64_t id, int64_t into_id, struct f
 	int rc;
 
 	rs_call(r, rs_cell(r, id), RS_READ, "export");
+	rs_expect(r, "[(tt)(tt)(ttt)]?");
 	rs_addi(r, id);
 	rc = rs_run(r, "merging feeds", err);
 	all = rc ? NULL : r->reply[0];
@@ -268,10 +276,11 @@ int rs_merges_finish(struct rs *r, int cell, struct fw_err *err)
 	int rc;
 
 	rs_command_key(r, cell, "HGETALL", "merging");
+	rs_expect(r, "(tt)");
 	rc = rs_run(r, "merging feeds", err);
 	all = rc ? NULL : r->reply[0];
 	for (size_t i = 0; !rc && i + 2 <= all->n; i += 2) {
-		rc = feed_merge_finish(r, rs_int(all->elem[i]), rs_int(all->elem[i + 1]), err);
+		rc = feed_merge_finish(r, rs_int(rs_elem(all, i)), rs_int(rs_elem(all, i + 1)), err);
 		if (rc == FW_ENOTFOUND)
 			rc = 0;
 	}
@@ -283,8 +292,10 @@ static int feed_merge_start(struct rs *r, int64_t id, int64_t into_id, int64_t *
 	int rc;
 
 	rs_command_key(r, rs_cell(r, into_id), "HEXISTS", "feed");
+	rs_expect(r, "i");
 	rs_addi(r, into_id);
 	rs_command_key(r, rs_cell(r, id), "HEXISTS", "feed");
+	rs_expect(r, "i");
 	rs_addi(r, id);
 	rc = rs_run(r, "merging feeds", err);
 	if (rc)
@@ -295,6 +306,7 @@ static int feed_merge_start(struct rs *r, int64_t id, int64_t into_id, int64_t *
 	if (!rs_int(r->reply[1]))
 		return 0;
 	rs_call(r, rs_cell(r, id), RS_WRITE, "merge");
+	rs_expect(r, "i");
 	rs_addi(r, id);
 	rs_addi(r, into_id);
 	rc = rs_run(r, "merging feeds", err);
@@ -331,7 +343,7 @@ int rs_feed_adopt(struct store *st, int64_t from_id, int64_t into_id, struct fw_
 	const int64_t id[2] = {from_id, into_id};
 	struct rs *r = rs_of(st);
 	struct fw_feed f[2] = {{0}};
-	struct rs_reply **row;
+	const struct rs_reply **row;
 	int rc = rs_slot_start(r, false, err);
 
 	assert(from_id != into_id);

@@ -14,11 +14,13 @@ int rs_head_read(struct rs *r, int64_t *id, struct fw_err *err)
 
 	rs_command_key(r, RS_META, "HGET", "meta");
 	rs_adds(r, "entry_id");
+	rs_expect(r, "i?");
 	rs_command_key(r, RS_META, "HKEYS", "reserved_ids");
+	rs_expect(r, "(i)");
 	rc = rs_run(r, "listing entries", err);
 	last = rc ? 0 : rs_int(r->reply[0]);
 	for (size_t i = 0; !rc && i < r->reply[1]->n; i++)
-		last = FW_MIN(last, rs_int(r->reply[1]->elem[i]));
+		last = FW_MIN(last, rs_int(rs_elem(r->reply[1], i)));
 	*id = last;
 	return rc;
 }
@@ -79,6 +81,7 @@ int rs_change_list(struct store *st, struct store_change_query *q, fw_change_cb 
 		return rc;
 	rs_command_key(r, RS_META, "HGET", "meta");
 	rs_adds(r, "changes_pruned_id");
+	rs_expect(r, "i?");
 	rc = rs_run(r, "listing changes", err);
 	q->pruned_id = rc ? 0 : rs_int(r->reply[0]);
 	return rc;
@@ -100,7 +103,7 @@ static int revisions_show(
 	int rc = e ? 0 : rs_no_memory(r, err);
 
 	for (size_t i = 0; !rc && i + 2 <= all->n; i += 2) {
-		struct fw_str row = all->elem[i + 1]->text;
+		struct fw_str row = rs_elem(all, i + 1)->text;
 
 		if (row.len < 2 || !rs_entry_unpack(fw_str_sub(row, 2, row.len), &e[n]))
 			continue;
@@ -127,6 +130,7 @@ int rs_revision_list(struct store *st, int64_t entry_id, fw_revision_cb *cb, voi
 
 	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
 		rs_command(r, cell, "HGETALL");
+		rs_expect(r, "(tt)");
 		rs_key(r, cell, "revisions:%lld", (long long)entry_id);
 	}
 	rc = rc ? rc : rs_run(r, "listing revisions", err);
@@ -147,6 +151,7 @@ int rs_changes_prune(struct rs *r, struct fw_prune *p, struct fw_err *err)
 
 	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_call(r, cell, RS_READ, "changes_old");
+		rs_expect(r, "i");
 		rs_addi(r, p->changes_before_ms);
 		rs_addi(r, PRUNE_STEP);
 	}
@@ -161,6 +166,7 @@ int rs_changes_prune(struct rs *r, struct fw_prune *p, struct fw_err *err)
 	rc = rs_run(r, "pruning", err);
 	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
 		rs_call(r, cell, RS_TRIM, "prune_changes");
+		rs_expect(r, "i");
 		rs_addi(r, last);
 	}
 	rc = rc ? rc : rs_run(r, "pruning", err);

@@ -70,6 +70,7 @@ static int plan_shards_read(struct redis_commit *w, struct fw_err *err)
 
 	for (size_t i = 0; i < w->n; i++) {
 		rs_command_key(w->r, w->plan[i].cell, "HGET", "feed");
+		rs_expect(w->r, "t?");
 		rs_addi(w->r, w->plan[i].o->feed_id);
 	}
 	rc = rs_run(w->r, "finding feeds", err);
@@ -208,37 +209,52 @@ static void cell_watch(const struct redis_commit *w, int cell)
 	}
 }
 
+static void orders_request(const struct redis_commit *w, int cell)
+{
+	if (!w->orders)
+		return;
+	rs_command_key(w->r, cell, "GET", "orders");
+	rs_expect(w->r, "i?");
+}
+
 /* Requests the rows for cell_read(), in its order. */
 static void cell_request(struct redis_commit *w, int cell)
 {
 	struct redis_commit_cell *part = &w->part[cell];
+	const struct redis_commit_plan *first = part->plan;
 
 	cell_watch(w, cell);
 	part->at = w->r->cmd_n;
 	rs_command(w->r, cell, "EXISTS");
+	rs_expect(w->r, "i");
 	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
 	rs_command_key(w->r, cell, "EXISTS", "merging");
-	if (w->orders)
-		rs_command_key(w->r, cell, "GET", "orders");
+	rs_expect(w->r, "i");
+	orders_request(w, cell);
 	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
-		if (p == part->plan || p->shard != p[-1].shard) {
+		if (p == part->plan || p->shard != first->shard) {
+			first = p;
 			rs_command(w->r, cell, "HMGET");
 			rs_key(w->r, cell, "schedule:%04d", p->shard);
 		}
 		rs_addi(w->r, p->o->feed_id);
+		rs_expect_n(w->r, "(t?)=", (size_t)(p - first) + 1);
 	}
 	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (plan_reads_row(w, p)) {
 			rs_command_key(w->r, cell, "HGET", "feed");
+			rs_expect(w->r, "t?");
 			rs_addi(w->r, p->o->feed_id);
 		}
 		if (p->has_url) {
 			rs_command_key(w->r, cell, "HGET", "adopting");
+			rs_expect(w->r, "t?");
 			rs_addi(w->r, p->o->feed_id);
 		}
 		for (size_t i = 0; i < p->item_n; i++) {
 			if (!i) {
 				rs_command(w->r, cell, "HMGET");
+				rs_expect_n(w->r, "(t?)=", p->item_n);
 				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
 			}
 			rs_add(w->r, redis_commit_key(p->item[i].e));
@@ -246,6 +262,7 @@ static void cell_request(struct redis_commit *w, int cell)
 		for (size_t i = 0; i < p->o->retracted_n; i++) {
 			if (!i) {
 				rs_command(w->r, cell, "HMGET");
+				rs_expect_n(w->r, "(t?)=", p->o->retracted_n);
 				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
 			}
 			rs_add(w->r, redis_commit_retracted_key(&p->o->retracted[i]));
@@ -283,8 +300,7 @@ static int plan_entries_read(
 	for (size_t i = 0; !rc && i < p->item_n; i++) {
 		struct redis_commit_entry item = {.e = p->item[i].e};
 
-		item.is_new = known->elem[i]->type != RS_TEXT ||
-			!rs_key_value_unpack(known->elem[i]->text, &item.known);
+		item.is_new = !rs_key_value_unpack(rs_elem(known, i)->text, &item.known);
 		if (!item.is_new && item.known.hash == item.e->hash)
 			continue;
 		rc = plan_entry_match(w, p, &item, err);
@@ -308,8 +324,7 @@ static int plan_retractions_read(
 		struct redis_commit_retraction *r = &p->retraction[p->retraction_n];
 
 		r->key = &p->o->retracted[i];
-		if (known->elem[i]->type == RS_TEXT && rs_key_value_unpack(known->elem[i]->text, &r->known) &&
-			r->known.id)
+		if (rs_key_value_unpack(rs_elem(known, i)->text, &r->known) && r->known.id)
 			p->retraction_n++;
 	}
 	return 0;
@@ -324,7 +339,8 @@ static enum redis_commit_result plan_result(const struct redis_commit *w, const 
 	return !w->c->lease_id && p->feed.last_visit_ms ? PLAN_NO_FEED : PLAN_STORED;
 }
 
-static int plan_read(struct redis_commit *w, struct redis_commit_plan *p, struct rs_reply ***at, struct fw_err *err)
+static int plan_read(
+	struct redis_commit *w, struct redis_commit_plan *p, const struct rs_reply ***at, struct fw_err *err)
 {
 	int rc = 0;
 
@@ -357,7 +373,7 @@ static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 {
 	struct redis_commit_cell *part = &w->part[cell];
 	struct redis_commit_plan *end = part->plan + part->n, *first = part->plan;
-	struct rs_reply **at = w->r->reply + part->at;
+	const struct rs_reply **at = w->r->reply + part->at;
 	bool differ = false;
 	int rc = 0;
 
@@ -374,7 +390,7 @@ static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 			first = p;
 			at++;
 		}
-		row = at[-1]->elem[p - first]->text;
+		row = rs_elem(at[-1], (size_t)(p - first))->text;
 		if (row.p && rs_schedule_row_unpack(row, &p->feed, &p->state))
 			p->result = plan_result(w, p);
 	}
@@ -398,18 +414,22 @@ static void cell_request_more(struct redis_commit *w, int cell)
 	for (struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (part->merging) {
 			rs_command_key(w->r, cell, "HEXISTS", "merging");
+			rs_expect(w->r, "i");
 			rs_addi(w->r, p->o->feed_id);
 		}
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
 			if (!redis_commit_is_changed(&p->item[i]))
 				continue;
 			rs_command_key(w->r, cell, "HGET", "entries");
+			rs_expect(w->r, "t?");
 			rs_addi(w->r, p->item[i].known.id);
 			rs_command(w->r, cell, "HKEYS");
+			rs_expect(w->r, "(t)");
 			rs_key(w->r, cell, "revisions:%lld", (long long)p->item[i].known.id);
 		}
 		if (push_is_repeated(w, p)) {
 			rs_call(w->r, cell, RS_READ, "history");
+			rs_expect(w->r, "(t)");
 			rs_addi(w->r, p->state.last_visit_id);
 			rs_addi(w->r, HISTORY_MAX);
 		}
@@ -418,6 +438,7 @@ static void cell_request_more(struct redis_commit *w, int cell)
 		if (!h->others || !redis_commit_has_host(w, cell, h))
 			continue;
 		rs_command(w->r, cell, "HGET");
+		rs_expect(w->r, "t?");
 		rs_key(w->r, cell, "hosts:%04d", store_host_shard(h->id));
 		rs_addi(w->r, h->id);
 	}
@@ -430,7 +451,7 @@ static bool history_has_push(const struct rs_reply *rows, int64_t at_ms)
 	for (size_t i = 0; !found && i < rows->n; i++) {
 		struct fw_visit v;
 
-		found = rs_visit_unpack(rows->elem[i]->text, &v) && v.at_ms == at_ms && v.kind == FW_VISIT_PUSHED;
+		found = rs_visit_unpack(rs_elem(rows, i)->text, &v) && v.at_ms == at_ms && v.kind == FW_VISIT_PUSHED;
 	}
 	return found;
 }
@@ -447,7 +468,7 @@ static void entry_row_read(struct redis_commit_entry *i, struct fw_str row, cons
 static void cell_read_more(struct redis_commit *w, int cell)
 {
 	struct redis_commit_cell *part = &w->part[cell];
-	struct rs_reply **at = w->r->reply + part->at;
+	const struct rs_reply **at = w->r->reply + part->at;
 
 	for (struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		bool repeated = push_is_repeated(w, p), merging = part->merging && rs_int(*at++);
@@ -478,11 +499,12 @@ static int cells_read_all(struct redis_commit *w, struct fw_err *err)
 	for (size_t i = 0; i < w->n; i++)
 		visit_n += plan_has_visit(&w->plan[i]);
 	rs_command(w->r, RS_META, "TIME");
+	rs_expect(w->r, RS_TIME);
 	rs_command_key(w->r, RS_META, "HINCRBY", "meta");
 	rs_adds(w->r, "visit_id");
 	rs_addi(w->r, visit_n);
-	if (w->orders)
-		rs_command_key(w->r, RS_META, "GET", "orders");
+	rs_expect(w->r, "i");
+	orders_request(w, RS_META);
 	for (int cell = 0; cell < w->r->cell_n; cell++) {
 		if (w->part[cell].sent)
 			cell_request(w, cell);
@@ -490,7 +512,7 @@ static int cells_read_all(struct redis_commit *w, struct fw_err *err)
 	rc = rs_run(w->r, "commit", err);
 	if (rc)
 		return rc;
-	w->now_ms = rs_int(w->r->reply[0]->elem[0]) * 1000 + rs_int(w->r->reply[0]->elem[1]) / 1000;
+	w->now_ms = rs_time_ms(w->r->reply[0]);
 	w->visit_id = rs_int(w->r->reply[1]) - visit_n;
 	w->first_orders = w->orders ? rs_int(w->r->reply[2]) : 0;
 	w->id_n = 0;
@@ -522,16 +544,17 @@ static int ids_reserve(struct rs *r, enum rs_function function, int64_t n, int64
 	rs_call(r, RS_META, function, "ids_reserve");
 	rs_addi(r, n);
 	rs_addi(r, RESERVE_TIMEOUT_MS);
+	rs_expect(r, "[i(t)]");
 	rc = rs_run(r, "reserving ids", err);
 	if (rc)
 		return rc;
-	*first_id = rs_int(r->reply[0]->elem[0]);
-	old = r->reply[0]->elem[1];
+	*first_id = rs_int(rs_elem(r->reply[0], 0));
+	old = rs_elem(r->reply[0], 1);
 	for (size_t i = 0; !rc && i < old->n; i++) {
 		for (int cell = 0; cell < r->cell_n; cell++)
 			rs_command_key(r, cell, "INCR", "revoked");
 		rc = rs_run(r, "revoking ids", err);
-		rc = rc ? rc : ids_release(r, rs_int(old->elem[i]), err);
+		rc = rc ? rc : ids_release(r, rs_int(rs_elem(old, i)), err);
 	}
 	return rc;
 }
@@ -548,8 +571,10 @@ int rs_numbers_reserve(struct rs *r, int64_t n, struct rs_numbers *out, struct f
 	int rc;
 
 	*out = (struct rs_numbers){.n = n};
-	for (int cell = 0; cell < r->cell_n; cell++)
+	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_command_key(r, cell, "GET", "revoked");
+		rs_expect(r, "i?");
+	}
 	rc = rs_run(r, "reserving ids", err);
 	for (int cell = 0; !rc && cell < r->cell_n; cell++)
 		out->revoked[cell] = rs_int(r->reply[cell]);

@@ -265,11 +265,11 @@ static void revision_write(struct redis_commit *w, int cell, const struct redis_
 		rs_word_end(w->r);
 	}
 	for (size_t k = 0; k < i->kept->n; k++) {
-		if (rs_int(i->kept->elem[k]) > (int64_t)i->revision - w->r->revisions_max)
+		if (rs_int(rs_elem(i->kept, k)) > (int64_t)i->revision - w->r->revisions_max)
 			continue;
 		rs_command(w->r, cell, "HDEL");
 		rs_key(w->r, cell, "revisions:%lld", (long long)i->known.id);
-		rs_add(w->r, i->kept->elem[k]->text);
+		rs_add(w->r, rs_elem(i->kept, k)->text);
 	}
 }
 
@@ -515,8 +515,10 @@ static void cell_hosts_write(struct redis_commit *w, int cell)
 void redis_commit_cell_write(struct redis_commit *w, int cell)
 {
 	struct redis_commit_cell *part = &w->part[cell];
+	size_t multi;
 
 	w->publishes = false;
+	multi = w->r->cmd_n;
 	rs_command(w->r, cell, "MULTI");
 	if (part->stored_n) {
 		cell_feeds_write(w, cell);
@@ -538,6 +540,7 @@ void redis_commit_cell_write(struct redis_commit *w, int cell)
 		rs_add(w->r, w->r->channel);
 		rs_adds(w->r, w->r->sender_id);
 	}
+	part->at = w->r->cmd_n;
 	rs_command(w->r, cell, "EXEC");
-	part->at = w->r->cmd_n - 1;
+	rs_expect_n(w->r, "(x)=?", part->at - multi - 1);
 }

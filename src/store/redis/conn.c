@@ -349,6 +349,11 @@ int rs_conn_open(const struct rs_target *t, const char *host, int port, struct r
 	return 0;
 }
 
+void rs_conn_distrust(struct rs_conn *c)
+{
+	c->broken = true;
+}
+
 bool rs_conn_is_idle(const struct rs_conn *c)
 {
 	return c->reader->ridx < 0;

@@ -43,6 +43,7 @@ static int merge_count_read(struct rs *r, int64_t *n, struct fw_err *err)
 
 	rs_command_key(r, RS_META, "HGET", "meta");
 	rs_adds(r, "merge_n");
+	rs_expect(r, "i?");
 	rc = rs_run(r, "listing", err);
 	*n = rc ? 0 : rs_int(r->reply[0]);
 	return rc;
@@ -53,7 +54,7 @@ static int merge_count_read(struct rs *r, int64_t *n, struct fw_err *err)
  * been seen in neither cell.
  */
 static int cells_request(struct rs *r, void (*request)(struct rs *r, int cell, const void *ctx), const void *ctx,
-	struct rs_reply ***reply, struct fw_err *err)
+	const struct rs_reply ***reply, struct fw_err *err)
 {
 	int64_t moved = 0, was;
 	int rc = r->cell_n > 1 ? merge_count_read(r, &moved, err) : 0;
@@ -81,6 +82,7 @@ static void page_request(struct rs *r, int cell, const void *ctx)
 
 	if (!w->key) {
 		rs_call(r, cell, RS_READ, "visits");
+		rs_expect(r, "(t)");
 		rs_addi(r, w->down);
 		rs_addi(r, w->down ? w->end : w->next);
 		rs_addi(r, w->down ? w->next : w->end);
@@ -88,6 +90,7 @@ static void page_request(struct rs *r, int cell, const void *ctx)
 		return;
 	}
 	rs_command_key(r, cell, w->down ? "ZREVRANGEBYSCORE" : "ZRANGEBYSCORE", w->key);
+	rs_expect_n(r, "(t)<", p->per);
 	fw_buf_addf(rs_word(r), "(%lld", (long long)w->next);
 	rs_word_end(r);
 	fw_buf_addf(rs_word(r), "(%lld", (long long)w->end);
@@ -101,7 +104,7 @@ int rs_walk_page(struct rs *r, struct rs_walk *w, size_t most, struct rs_page_ro
 {
 	size_t per = r->cell_n > 1 ? most / (size_t)r->cell_n + 10 : most, k = 0;
 	int64_t edge = w->end; /* a cell may have more ids beyond it */
-	struct rs_reply **reply;
+	const struct rs_reply **reply;
 	int rc = cells_request(r, page_request, &(struct redis_page){w, per}, &reply, err);
 
 	*n = 0;
@@ -119,7 +122,7 @@ int rs_walk_page(struct rs *r, struct rs_walk *w, size_t most, struct rs_page_ro
 			struct rs_page_row *at = &(*out)[k++];
 			struct fw_str rest;
 
-			*at = (struct rs_page_row){.cell = cell, .row = rows->elem[i]->text};
+			*at = (struct rs_page_row){.cell = cell, .row = rs_elem(rows, i)->text};
 			if (!fw_str_int(fw_str_split(at->row, ' ', &rest), &at->id))
 				at->id = 0;
 		}
@@ -145,6 +148,7 @@ int rs_id_before(struct rs *r, const char *name, const char *pattern, int64_t ms
 
 	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_call(r, cell, RS_READ, "id_before");
+		rs_expect(r, "i");
 		rs_adds(r, name);
 		rs_adds(r, pattern);
 		rs_addi(r, ms);
@@ -267,20 +271,22 @@ static int entry_rows_read(struct rs *r, const struct redis_pick *p, struct fw_s
 
 	for (size_t i = 0; i < n; i++) {
 		rs_command_key(r, p[i].cell, "HGET", "entries");
+		rs_expect(r, "t?");
 		rs_addi(r, p[i].id);
 	}
 	rc = n ? rs_run(r, "reading rows", err) : 0;
 	for (size_t i = 0; !rc && i < n; i++) {
-		row[i] = r->reply[i]->type == RS_TEXT ? r->reply[i]->text : FW_STR_NONE;
+		row[i] = r->reply[i]->text;
 		missing |= !row[i].p;
 	}
 	for (int c = 0; !rc && missing && r->cell_n > 1 && c < r->cell_n; c++) {
 		rs_command_key(r, c, "HMGET", "entries");
+		rs_expect_n(r, "(t?)=", n);
 		for (size_t i = 0; i < n; i++)
 			rs_addi(r, p[i].id);
 		rc = rs_run(r, "reading rows", err);
 		for (size_t i = 0; !rc && i < n; i++)
-			row[i] = row[i].p ? row[i] : r->reply[0]->elem[i]->text;
+			row[i] = row[i].p ? row[i] : rs_elem(r->reply[0], i)->text;
 	}
 	return rc;
 }
@@ -346,12 +352,13 @@ static int entries_of_feed(struct redis_entry_list *l, struct fw_err *err)
 	int cell = rs_cell(l->r, l->q->feed_id), rc;
 
 	rs_command(l->r, cell, "HVALS");
+	rs_expect(l->r, "(t)");
 	rs_key(l->r, cell, "keys:%lld", (long long)l->q->feed_id);
 	rc = rs_run(l->r, "listing a feed's entries", err);
 	for (size_t i = 0; !rc && i < l->r->reply[0]->n; i++) {
 		struct rs_key_value k;
 
-		if (rs_key_value_unpack(l->r->reply[0]->elem[i]->text, &k) && k.id)
+		if (rs_key_value_unpack(rs_elem(l->r->reply[0], i)->text, &k) && k.id)
 			fw_buf_add(&picks, &(struct redis_pick){k.date_ms, k.id, cell}, sizeof(struct redis_pick));
 	}
 	return picks_buf_show(l, &picks, rc, err);
@@ -388,15 +395,17 @@ static int entries_sorted_by_date(struct redis_entry_list *l, struct fw_err *err
 
 	for (int cell = 0; cell < l->r->cell_n; cell++) {
 		rs_call(l->r, cell, RS_READ, "dates");
+		rs_expect(l->r, "[(t)(t)]");
 		rs_addi(l->r, FW_MAX(l->since[cell], l->q->after_id));
 		rs_addi(l->r, l->before_id);
 	}
 	rc = rs_run(l->r, "listing entries", err);
 	for (int cell = 0; !rc && cell < l->r->cell_n; cell++) {
-		const struct rs_reply *ids = l->r->reply[cell]->elem[0], *dates = l->r->reply[cell]->elem[1];
+		const struct rs_reply *ids = rs_elem(l->r->reply[cell], 0), *dates = rs_elem(l->r->reply[cell], 1);
 
 		for (size_t i = 0; i < ids->n; i++)
-			fw_buf_add(&picks, &(struct redis_pick){rs_int(dates->elem[i]), rs_int(ids->elem[i]), cell},
+			fw_buf_add(&picks,
+				&(struct redis_pick){rs_int(rs_elem(dates, i)), rs_int(rs_elem(ids, i)), cell},
 				sizeof(struct redis_pick));
 	}
 	return picks_buf_show(l, &picks, rc, err);
@@ -412,6 +421,7 @@ static void date_page_request(struct rs *r, int cell, const void *ctx)
 	const struct redis_date_page *d = ctx;
 
 	rs_command_key(r, cell, "ZREVRANGEBYSCORE", "entry_dates");
+	rs_expect_n(r, "(tt)<", d->per);
 	rs_addi(r, d->before_ms);
 	rs_adds(r, "-inf");
 	rs_adds(r, "WITHSCORES");
@@ -429,7 +439,7 @@ static int date_page(struct redis_entry_list *l, int64_t *date_ms, size_t *per, 
 {
 	struct fw_buf picks = FW_BUF_INIT(0);
 	int64_t edge = INT64_MIN;
-	struct rs_reply **reply;
+	const struct rs_reply **reply;
 	size_t n = 0;
 	struct redis_pick *p;
 	int rc;
@@ -441,10 +451,10 @@ static int date_page(struct redis_entry_list *l, int64_t *date_ms, size_t *per, 
 		const struct rs_reply *e = reply[cell];
 
 		for (size_t i = 0; i + 2 <= e->n; i += 2)
-			fw_buf_add(&picks, &(struct redis_pick){rs_int(e->elem[i + 1]), rs_int(e->elem[i]), cell},
+			fw_buf_add(&picks, &(struct redis_pick){rs_int(rs_elem(e, i + 1)), rs_int(rs_elem(e, i)), cell},
 				sizeof(struct redis_pick));
 		if (e->n >= 2 * *per)
-			edge = FW_MAX(edge, rs_int(e->elem[e->n - 1]));
+			edge = FW_MAX(edge, rs_int(rs_elem(e, e->n - 1)));
 	}
 	*done = edge == INT64_MIN;
 	p = (struct redis_pick *)(void *)picks.p;
@@ -525,9 +535,9 @@ static int key_show(int64_t feed_id, const struct rs_reply *all, fw_key_cb *cb, 
 		struct fw_entry_key key = {.feed_id = feed_id};
 		struct rs_key_value k;
 
-		if (!rs_key_value_unpack(all->elem[i + 1]->text, &k) || all->elem[i]->text.len != sizeof(key.key))
+		if (!rs_key_value_unpack(rs_elem(all, i + 1)->text, &k) || rs_elem(all, i)->text.len != sizeof(key.key))
 			continue;
-		memcpy(key.key, all->elem[i]->text.p, sizeof(key.key));
+		memcpy(key.key, rs_elem(all, i)->text.p, sizeof(key.key));
 		key.hash = k.hash;
 		key.entry_id = k.id;
 		rc = cb(ctx, &key);
@@ -550,6 +560,7 @@ int rs_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, vo
 		rc = rs_walk_page(r, &w, KEYS_BATCH, &at, &n, err);
 		for (size_t i = 0; !rc && i < n; i++) {
 			rs_command(r, at[i].cell, "HGETALL");
+			rs_expect(r, "(tt)");
 			rs_key(r, at[i].cell, "keys:%lld", (long long)at[i].id);
 		}
 		rc = rc || !n ? rc : rs_run(r, "listing keys", err);

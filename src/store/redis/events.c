@@ -34,9 +34,10 @@ static int event_clashes_read(
 	for (size_t i = 0; i < dead_n; i++)
 		dead[i].clashes = false;
 	for (size_t i = 0; i < got->n; i++) {
-		size_t nth = (size_t)rs_int(got->elem[i]);
+		size_t nth = (size_t)rs_int(rs_elem(got, i));
 
-		assert(nth < n + dead_n);
+		if (nth >= n + dead_n)
+			return rs_malformed(r, "storing events", err);
 		if (nth < n)
 			event[nth].clashes = true;
 		else
@@ -54,6 +55,7 @@ int rs_event_put(struct store *st, struct fw_event *event, size_t n, struct fw_d
 	if (rc)
 		return rc;
 	rs_call(r, RS_META, RS_WRITE, "event_put");
+	rs_expect_n(r, "(i)<", n + dead_n);
 	rs_addi(r, (int64_t)n);
 	for (const struct fw_event *e = event; e < event + n; e++) {
 		struct fw_buf *b;
@@ -93,6 +95,7 @@ int rs_event_ids(struct store *st, struct fw_id_range *range, struct fw_err *err
 	if (rc)
 		return rc;
 	rs_call(r, RS_META, RS_WRITE, "event_ids");
+	rs_expect(r, "[ii]");
 	rs_addi(r, range->first);
 	rs_addi(r, FW_IDS_EPOCH_MS);
 	rs_addi(r, FW_IDS_RANGE);
@@ -100,11 +103,11 @@ int rs_event_ids(struct store *st, struct fw_id_range *range, struct fw_err *err
 	rc = rs_run(r, "reserving ids", err);
 	if (rc)
 		return rc;
-	first = rs_int(r->reply[0]->elem[1]);
+	first = rs_int(rs_elem(r->reply[0], 1));
 	if (first > FW_IDS_SERIAL_MAX - FW_IDS_RANGE)
 		return store_event_ids_over(r->target.name, err);
 	*range = (struct fw_id_range){
-		.number = rs_int(r->reply[0]->elem[0]), .first = first, .last = first + FW_IDS_RANGE - 1};
+		.number = rs_int(rs_elem(r->reply[0], 0)), .first = first, .last = first + FW_IDS_RANGE - 1};
 	return 0;
 }
 
@@ -171,6 +174,7 @@ static int64_t event_id_parse(struct fw_str text)
 static int event_ids_read(struct rs *r, const char *ids, int64_t ms, int64_t seen, struct fw_err *err)
 {
 	rs_command_key(r, RS_META, "ZRANGEBYSCORE", ids);
+	rs_expect_n(r, "(t)<", STEP);
 	rs_addi(r, ms);
 	rs_adds(r, "+inf");
 	rs_adds(r, "LIMIT");
@@ -198,18 +202,19 @@ int rs_event_list(struct store *st, const struct store_event_query *q, struct fw
 		if (!got)
 			break;
 		rs_command_key(r, RS_META, "HMGET", rows);
+		rs_expect_n(r, "(t?)=", got);
 		for (size_t i = 0; i < got; i++)
-			rs_add(r, ids->elem[i]->text);
+			rs_add(r, rs_elem(ids, i)->text);
 		rc = rs_run(r, "listing events", err);
 		for (size_t i = 0; !rc && i < got && (!q->limit || shown < q->limit); i++) {
-			int64_t id = event_id_parse(ids->elem[i]->text);
+			int64_t id = event_id_parse(rs_elem(ids, i)->text);
 
 			seen = fw_ids_ms(id) == ms ? seen + 1 : 1;
 			ms = fw_ids_ms(id);
 			if (id <= q->after_id)
 				continue;
 			shown++;
-			rc = event_row_show(r, q, id, r->reply[0]->elem[i]->text);
+			rc = event_row_show(r, q, id, rs_elem(r->reply[0], i)->text);
 		}
 	}
 	return rc;

@@ -53,6 +53,7 @@ static int schedule_rows_read(struct rs *r, struct fw_feed *feed, struct rs_sche
 
 	for (size_t i = 0; i < n; i++) {
 		rs_command(r, rs_cell(r, feed[i].id), "HGET");
+		rs_expect(r, "t?");
 		rs_key(r, rs_cell(r, feed[i].id), "schedule:%04d", shard[i]);
 		rs_addi(r, feed[i].id);
 	}
@@ -67,7 +68,7 @@ static int schedule_rows_read(struct rs *r, struct fw_feed *feed, struct rs_sche
 int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_schedule_row *state, size_t n, struct fw_err *err)
 {
 	int *shard = fw_arena_calloc(&r->arena, n + 1, sizeof(*shard)), rc;
-	struct rs_reply **reply;
+	const struct rs_reply **reply;
 	struct redis_cell_order o;
 
 	if (!shard || !cell_order_make(r, &o, feed, n))
@@ -76,13 +77,14 @@ int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_schedule_row *st
 		if (!o.n[c])
 			continue;
 		rs_command_key(r, c, "HMGET", "feed");
+		rs_expect_n(r, "(t?)=", o.n[c]);
 		cell_ids_add(r, &o, c, feed);
 	}
 	rc = rs_run(r, "reading feeds", err);
 	reply = r->reply;
 	for (int c = 0; !rc && c < r->cell_n; c++) {
 		for (size_t i = 0; i < o.n[c]; i++) {
-			struct fw_str row = (*reply)->elem[i]->text;
+			struct fw_str row = rs_elem(*reply, i)->text;
 
 			if (!row.p)
 				continue;
@@ -96,7 +98,7 @@ int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_schedule_row *st
 
 static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_err *err)
 {
-	struct rs_reply **reply;
+	const struct rs_reply **reply;
 	struct redis_cell_order o;
 	int rc;
 
@@ -106,6 +108,7 @@ static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_e
 		if (!o.n[c])
 			continue;
 		rs_call(r, c, RS_READ, "counts");
+		rs_expect_n(r, "(i)=", o.n[c]);
 		rs_addi(r, (int64_t)o.n[c]);
 		cell_ids_add(r, &o, c, feed);
 	}
@@ -113,7 +116,7 @@ static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_e
 	reply = r->reply;
 	for (int c = 0; !rc && c < r->cell_n; c++) {
 		for (size_t i = 0; i < o.n[c]; i++)
-			feed[o.at[o.first[c] + i]].entry_n = rs_int((*reply)->elem[i]);
+			feed[o.at[o.first[c] + i]].entry_n = rs_int(rs_elem(*reply, i));
 		reply += o.n[c] > 0;
 	}
 	return rc;
@@ -217,10 +220,10 @@ static int feed_pick_by_due(const void *a, const void *b)
 static void feed_picks_add(const struct redis_feed_list *l, const struct rs_reply *rows, struct fw_buf *out)
 {
 	for (size_t i = 0; i + 2 <= rows->n; i += 2) {
-		struct fw_feed f = {.id = rs_int(rows->elem[i])};
+		struct fw_feed f = {.id = rs_int(rs_elem(rows, i))};
 		struct rs_schedule_row s;
 
-		if (rs_schedule_row_unpack(rows->elem[i + 1]->text, &f, &s) &&
+		if (rs_schedule_row_unpack(rs_elem(rows, i + 1)->text, &f, &s) &&
 			(l->q->status < 0 || (int)f.status == l->q->status) && (!l->q->failing || f.fail_n))
 			fw_buf_add(
 				out, &(struct redis_feed_pick){f.due_at_ms, f.id, -1}, sizeof(struct redis_feed_pick));
@@ -242,6 +245,7 @@ static int feeds_by_due(struct redis_feed_list *l, struct fw_err *err)
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
 		for (int cell = 0; cell < l->r->cell_n; cell++) {
 			rs_command(l->r, cell, "HGETALL");
+			rs_expect(l->r, "(tt)");
 			rs_key(l->r, cell, "schedule:%04d", shard);
 		}
 		rc = rs_run(l->r, "listing feeds", err);
@@ -335,7 +339,7 @@ static void optional_int_add(struct rs *r, bool is, int64_t n, size_t width)
 static int feed_set_try(struct rs *r, const struct fw_feed *feed, unsigned what, int64_t *answer, struct fw_err *err)
 {
 	struct fw_feed f = {0};
-	struct rs_reply **row;
+	const struct rs_reply **row;
 	struct fw_str own, was;
 	int rc = rs_feed_rows_read(r, &feed->id, 1, &row, err);
 
@@ -349,6 +353,7 @@ static int feed_set_try(struct rs *r, const struct fw_feed *feed, unsigned what,
 	rs_unpack(own, &rs_group[RS_OWNER_SETTINGS].members, &f);
 	feed_settings_apply(&f, feed, what);
 	rs_call(r, rs_cell(r, feed->id), RS_WRITE, "set");
+	rs_expect(r, "i");
 	rs_addi(r, feed->id);
 	optional_int_add(r, what & FW_SET_STATUS, feed->status, 1);
 	optional_int_add(r, what & FW_SET_DUE, feed->due_at_ms, 20);

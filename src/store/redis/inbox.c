@@ -94,7 +94,7 @@ static int inbox_rows_copy(struct redis_inbox *w, const struct rs_reply *from, s
 	*n = from->type == RS_ARRAY ? from->n : 0;
 	*out = fw_arena_calloc(&w->a, *n + 1, sizeof(**out));
 	for (size_t i = 0; *out && i < *n; i++) {
-		(*out)[i].raw = fw_arena_str(&w->a, from->elem[i]->text);
+		(*out)[i].raw = fw_arena_str(&w->a, rs_elem(from, i)->text);
 		if (!(*out)[i].raw.p)
 			return FW_ENOMEM;
 	}
@@ -111,8 +111,10 @@ static int inbox_read(struct redis_inbox *w, struct fw_err *err)
 	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 	fw_arena_reset(&w->a, RS_ARENA_KEEP);
 	rs_command(r, RS_META, "TIME");
+	rs_expect(r, RS_TIME);
 	for (size_t i = 0; i < FW_N(READ); i++) {
 		rs_command(r, RS_META, i < 2 ? "LRANGE" : "LLEN");
+		rs_expect_n(r, i < 2 ? "(t)<" : "i", i < 2 ? (size_t)(last[i] + 1) : 0);
 		door_add(r, READ[i]);
 		if (i < 2) {
 			rs_addi(r, last[i] < 0 ? 1 : 0); /* 1 to 0: none */
@@ -122,7 +124,7 @@ static int inbox_read(struct redis_inbox *w, struct fw_err *err)
 	rc = doors_run(r, 1 + FW_N(READ), DOING, err);
 	if (rc)
 		return rc;
-	w->now_ms = rs_int(r->reply[0]->elem[0]) * 1000 + rs_int(r->reply[0]->elem[1]) / 1000;
+	w->now_ms = rs_time_ms(r->reply[0]);
 	for (int door = DOOR_CONTROL; door <= DOOR_FEEDS; door++) {
 		if (reply_is_wrong_type(r->reply[1 + door])) {
 			w->skips[door] = true;
@@ -265,10 +267,11 @@ static int inbox_unfit_refuse(struct redis_inbox *w, const struct rs_reply *unfi
 
 	*merging = false;
 	for (size_t i = 0; !rc && i + 2 <= unfit->n; i += 2) {
-		size_t nth = (size_t)rs_int(unfit->elem[i]);
-		int64_t status = rs_int(unfit->elem[i + 1]);
+		size_t nth = (size_t)rs_int(rs_elem(unfit, i));
+		int64_t status = rs_int(rs_elem(unfit, i + 1));
 
-		assert(nth < w->feed_n);
+		if (nth >= w->feed_n)
+			return rs_malformed(w->r, DOING, err);
 		if (status < 0)
 			*merging = true;
 		else
@@ -282,6 +285,7 @@ static void inbox_take_request(struct redis_inbox *w, bool are_due)
 	struct rs *r = w->r;
 
 	rs_call(r, RS_META, RS_WRITE, "inbox_take");
+	rs_expect(r, "[i]|[ii]|[it]|[i(ii)]");
 	rs_add(r, r->door);
 	rs_addi(r, STORE_CONTROL_KEPT_MS);
 	due_first_add(r);
@@ -316,14 +320,14 @@ static int inbox_take(struct redis_inbox *w, bool are_due, size_t *new_n, bool *
 		if (rc)
 			return rc;
 		answer = w->r->reply[0];
-		result = rs_int(answer->elem[0]);
+		result = rs_int(rs_elem(answer, 0));
 		again = result == -2;
 		if (again)
-			rc = inbox_unfit_refuse(w, answer->elem[1], &merging, err);
+			rc = inbox_unfit_refuse(w, rs_elem(answer, 1), &merging, err);
 		else if (result == -1)
-			inbox_door_is_wrong(w, answer->elem[1]->text);
+			inbox_door_is_wrong(w, rs_elem(answer, 1)->text);
 		*taken = result == 1;
-		*new_n = *taken && !are_due ? (size_t)rs_int(answer->elem[1]) : *new_n;
+		*new_n = *taken && !are_due ? (size_t)rs_int(rs_elem(answer, 1)) : *new_n;
 	}
 	return rc;
 }
@@ -375,6 +379,7 @@ static int inbox_feeds_make_due(struct redis_inbox *w, struct redis_inbox_feeds 
 			rc = inbox_refuse_status(w, f->row[i], f->feed[i].status, err);
 		} else {
 			rs_call(w->r, cell, RS_WRITE, "set");
+			rs_expect(w->r, "i");
 			rs_addi(w->r, f->made[i].id);
 			rs_adds(w->r, "");
 			due_first_add(w->r);
@@ -473,6 +478,7 @@ int rs_inbox_count(struct rs *r, int64_t *waiting_n, int64_t *refused_n, struct 
 	*waiting_n = *refused_n = 0;
 	for (int door = 0; door < DOOR_N; door++) {
 		rs_command(r, RS_META, "LLEN");
+		rs_expect(r, "i");
 		door_add(r, door);
 	}
 	rc = doors_run(r, DOOR_N, "counting", err);
@@ -487,6 +493,7 @@ int rs_inbox_inspect(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err *
 
 	for (int door = 0; door < DOOR_N; door++) {
 		rs_command(r, RS_META, "TYPE");
+		rs_expect(r, "t");
 		door_add(r, door);
 	}
 	rc = rs_run(r, "checking", err);

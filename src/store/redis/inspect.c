@@ -19,9 +19,7 @@ static struct fw_str server_setting_read(struct rs *r, const char *name)
 	rs_conn_add(c, FW_STR("CONFIG"));
 	rs_conn_add(c, FW_STR("GET"));
 	rs_conn_add(c, fw_str(name));
-	if (rs_conn_exchange(c, &r->arena, &all, &spare) || all->elem[0]->type != RS_ARRAY || all->elem[0]->n != 2)
-		return FW_STR_NONE;
-	return all->elem[0]->elem[1]->text;
+	return rs_conn_exchange(c, &r->arena, &all, &spare) ? FW_STR_NONE : rs_elem(rs_elem(all, 0), 1)->text;
 }
 
 static void inspect_durability(struct rs *r, fw_inspect_cb *cb, void *ctx)
@@ -103,24 +101,24 @@ static void finding_report(const struct redis_findings *f, const char *name, con
 	f->cb(f->ctx, name, 2, text, "restore a backup, or copy the feeds to a new store");
 }
 
-/* {feed, shard, host, address} of a feed; feed is 0 for a stored host. */
-static void row_check(const struct redis_findings *f, struct rs_reply *const *e)
+/* From `at` on, {feed, shard, host, address} of a feed; feed is 0 for a stored host. */
+static void row_check(const struct redis_findings *f, const struct rs_reply *rows, size_t at)
 {
-	struct fw_feed feed = {.id = rs_int(e[0])};
-	int64_t host_id = rs_int(e[2]);
+	struct fw_feed feed = {.id = rs_int(rs_elem(rows, at))};
+	int64_t shard = rs_int(rs_elem(rows, at + 1)), host_id = rs_int(rs_elem(rows, at + 2));
 	char text[160] = "";
 	struct fw_str rest;
 
-	feed.url = fw_str_split(e[3]->text, '\n', &feed.host_key);
+	feed.url = fw_str_split(rs_elem(rows, at + 3)->text, '\n', &feed.host_key);
 	feed.host_key = fw_str_split(feed.host_key, '\n', &rest);
 	if (!feed.host_key.len)
 		feed.host_key = FW_STR_NONE;
 	if (feed.id && host_id != store_feed_host_id(&feed))
 		(void)fw_snprintf(text, sizeof(text), "feed %lld: stored with host %lld, which is not its host",
 			(long long)feed.id, (long long)host_id);
-	else if (store_host_shard(host_id) != rs_int(e[1]))
+	else if (store_host_shard(host_id) != shard)
 		(void)fw_snprintf(text, sizeof(text), "host %lld: stored in the wrong shard, %lld", (long long)host_id,
-			(long long)rs_int(e[1]));
+			(long long)shard);
 	else if (feed.id > f->feed_id)
 		(void)fw_snprintf(text, sizeof(text), "feed_id is %lld, but feed %lld exists", (long long)f->feed_id,
 			(long long)feed.id);
@@ -137,25 +135,27 @@ static int cell_check(struct rs *r, const struct redis_findings *f, int cell, st
 
 	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 	rs_call(r, cell, RS_READ, "check");
+	rs_expect(r, "[(t)(titt)]");
 	rc = rs_run(r, "checking", err);
 	if (rc)
 		return rc;
-	got = r->reply[0]->elem[0];
-	rows = r->reply[0]->elem[1];
+	got = rs_elem(r->reply[0], 0);
+	rows = rs_elem(r->reply[0], 1);
 	for (size_t i = 0; i < got->n; i++)
-		finding_report(f, "rows", got->elem[i]->text.p);
+		finding_report(f, "rows", rs_elem(got, i)->text.p);
 	if (!rows->n)
 		return 0;
 	rs_command_key(r, RS_META, "HMGET", "urls");
+	rs_expect_n(r, "(t?)=", rows->n / 4);
 	for (size_t i = 0; i + 4 <= rows->n; i += 4) {
-		row_check(f, rows->elem + i);
-		rs_add(r, rs_address_url(rows->elem[i + 3]->text));
+		row_check(f, rows, i);
+		rs_add(r, rs_address_url(rs_elem(rows, i + 3)->text));
 	}
 	rc = rs_run(r, "checking feeds", err);
 	for (size_t i = 0; !rc && i + 4 <= rows->n; i += 4) {
-		int64_t id = rs_int(rows->elem[i]);
+		int64_t id = rs_int(rs_elem(rows, i));
 
-		if (!id || (rs_int(r->reply[0]->elem[i / 4]) == id && rs_cell(r, id) == cell))
+		if (!id || (rs_int(rs_elem(r->reply[0], i / 4)) == id && rs_cell(r, id) == cell))
 			continue;
 		(void)fw_snprintf(text, sizeof(text),
 			rs_cell(r, id) == cell ? "feed %lld: its address belongs to another feed" :
@@ -173,6 +173,7 @@ static int last_change_read(struct rs *r, int64_t *last, struct fw_err *err)
 
 	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_command_key(r, cell, "ZREVRANGE", "changes");
+		rs_expect_n(r, "(tt)<", 1);
 		rs_addi(r, 0);
 		rs_addi(r, 0);
 		rs_adds(r, "WITHSCORES");
@@ -181,7 +182,7 @@ static int last_change_read(struct rs *r, int64_t *last, struct fw_err *err)
 	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
 		const struct rs_reply *pair = r->reply[cell];
 
-		*last = pair->n == 2 ? FW_MAX(*last, rs_int(pair->elem[1])) : *last;
+		*last = pair->n == 2 ? FW_MAX(*last, rs_int(rs_elem(pair, 1))) : *last;
 	}
 	return rc;
 }
@@ -198,15 +199,16 @@ static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err 
 	if (rc)
 		return rc;
 	rs_call(r, RS_META, RS_READ, "check_meta");
+	rs_expect(r, "[(t)i?i?i?]");
 	rc = rs_run(r, "checking leases", err);
 	if (rc)
 		return rc;
 	got = r->reply[0];
-	for (size_t i = 0; i < got->elem[0]->n; i++)
-		finding_report(&f, "leases", got->elem[0]->elem[i]->text.p);
-	f.entry_id = rs_int(got->elem[1]);
-	f.visit_id = rs_int(got->elem[2]);
-	f.feed_id = rs_int(got->elem[3]);
+	for (size_t i = 0; i < rs_elem(got, 0)->n; i++)
+		finding_report(&f, "leases", rs_elem(rs_elem(got, 0), i)->text.p);
+	f.entry_id = rs_int(rs_elem(got, 1));
+	f.visit_id = rs_int(rs_elem(got, 2));
+	f.feed_id = rs_int(rs_elem(got, 3));
 	if (f.entry_id < s.last_entry_id || f.visit_id < s.last_visit_id) {
 		(void)fw_snprintf(text, sizeof(text), "entry_id is %lld and visit_id is %lld: higher ids exist",
 			(long long)f.entry_id, (long long)f.visit_id);

@@ -34,7 +34,7 @@ static void strings_add(struct rs *r, const struct rs_reply *list)
 {
 	rs_addi(r, list ? (int64_t)list->n : 0);
 	for (size_t i = 0; list && i < list->n; i++)
-		rs_add(r, list->elem[i]->text);
+		rs_add(r, rs_elem(list, i)->text);
 }
 
 /* In all cells but the first: delete these leases, and create lease_id (0: none). */
@@ -57,9 +57,10 @@ static int versions_read(struct rs *r, const struct rs_reply *held, struct store
 	l->shard_n = 0;
 	for (size_t i = 0; i + 2 <= held->n && l->shard_n < STORE_SHARDS; i += 2)
 		l->shard[l->shard_n++] = (struct store_shard){
-			(int)(rs_int(held->elem[i]) & (STORE_SHARDS - 1)), 0, rs_int(held->elem[i + 1])};
+			(int)(rs_int(rs_elem(held, i)) & (STORE_SHARDS - 1)), 0, rs_int(rs_elem(held, i + 1))};
 	for (int cell = 0; l->shard_n && cell < r->cell_n; cell++) {
 		rs_command_key(r, cell, "HMGET", "version");
+		rs_expect_n(r, "(i?)=", l->shard_n);
 		for (size_t i = 0; i < l->shard_n; i++) {
 			rs_int_pad(rs_word(r), l->shard[i].shard, 4);
 			rs_word_end(r);
@@ -69,7 +70,7 @@ static int versions_read(struct rs *r, const struct rs_reply *held, struct store
 	rc = l->shard_n ? rs_run(r, "a heartbeat", err) : 0;
 	for (int cell = 0; !rc && l->shard_n && cell < r->cell_n; cell++) {
 		for (size_t i = 0; i < l->shard_n; i++)
-			l->shard[i].version += rs_int(r->reply[cell]->elem[i]);
+			l->shard[i].version += rs_int(rs_elem(r->reply[cell], i));
 	}
 	return rc;
 }
@@ -85,6 +86,7 @@ int rs_heartbeat(struct store *st, const char *worker, struct store_lease *l, st
 	for (int i = 0; !rc && more && i < TRIES; i++) {
 		sent_mono_ms = fw_mono_ms();
 		rs_call(r, RS_META, RS_WRITE, "heartbeat");
+		rs_expect(r, "[iii(t)(ih)]?");
 		rs_addi(r, r->cell_n == 1);
 		strings_add(r, gone);
 		rs_addi(r, id);
@@ -98,18 +100,18 @@ int rs_heartbeat(struct store *st, const char *worker, struct store_lease *l, st
 		got = rc ? NULL : r->reply[0];
 		if (rc || got->type != RS_ARRAY)
 			return rc ? rc : rs_lease_over(r, err);
-		id = rs_int(got->elem[0]);
-		gone = got->elem[3];
+		id = rs_int(rs_elem(got, 0));
+		gone = rs_elem(got, 3);
 		more = r->cell_n > 1 && (joins || gone->n);
 		rc = more ? leases_fence(r, gone, joins ? id : 0, err) : 0;
 		joins = false;
 	}
-	rc = rc ? rc : versions_read(r, got->elem[4], l, err);
+	rc = rc ? rc : versions_read(r, rs_elem(got, 4), l, err);
 	if (rc)
 		return rc;
 	l->id = id;
-	l->living = (uint32_t)rs_int(got->elem[1]);
-	l->idle_n = (uint32_t)rs_int(got->elem[2]);
+	l->living = (uint32_t)rs_int(rs_elem(got, 1));
+	l->idle_n = (uint32_t)rs_int(rs_elem(got, 2));
 	l->safe_until_mono_ms = sent_mono_ms + l->lease_ms - SAFETY_MARGIN_MS(l->lease_ms);
 	return 0;
 }
@@ -131,6 +133,7 @@ int rs_release(struct store *st, const struct store_release *g, struct fw_err *e
 
 	for (int i = 0; !rc && i < TRIES && (!i || gone->n); i++) {
 		rs_call(r, RS_META, RS_WRITE, "release");
+		rs_expect(r, "(t)");
 		rs_addi(r, r->cell_n == 1);
 		strings_add(r, gone);
 		rs_addi(r, g->lease_id);

@@ -55,17 +55,18 @@ static int load_find_duplicates(struct redis_load *w, struct fw_err *err)
 static int load_feeds_read(struct redis_load *w, struct fw_err *err)
 {
 	int64_t *id = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(*id));
-	struct rs_reply **row;
+	const struct rs_reply **row;
 	int rc;
 
 	if (!id)
 		return rs_no_memory(w->r, err);
 	rs_command_key(w->r, RS_META, "HMGET", "urls");
+	rs_expect_n(w->r, "(t?)=", w->n);
 	for (size_t i = 0; i < w->n; i++)
 		rs_add(w->r, w->item[i].feed->url);
 	rc = rs_run(w->r, "finding addresses", err);
 	for (size_t i = 0; !rc && i < w->n; i++)
-		id[i] = rs_int(w->r->reply[0]->elem[i]);
+		id[i] = rs_int(rs_elem(w->r->reply[0], i));
 	rc = rc ? rc : rs_feed_rows_read(w->r, id, w->n, &row, err);
 	for (size_t i = 0; !rc && i < w->n; i++) {
 		w->item[i].there = rs_row_has_url(row[i], w->item[i].feed->url) ? id[i] : 0;
@@ -147,6 +148,7 @@ static int load_plan_new_ids(struct redis_load *w, struct fw_err *err)
 	rs_command_key(w->r, RS_META, "HINCRBY", "meta");
 	rs_adds(w->r, "feed_id");
 	rs_addi(w->r, n);
+	rs_expect(w->r, "i");
 	rc = rs_run(w->r, "reserving ids", err);
 	last = rc ? 0 : rs_int(w->r->reply[0]) - n;
 	for (size_t k = 0; !rc && k < w->n; k++) {
@@ -166,6 +168,7 @@ static int last_id_raise(struct rs *r, const char *name, int64_t last, struct fw
 	rs_call(r, RS_META, RS_WRITE, "raise");
 	rs_adds(r, name);
 	rs_addi(r, last);
+	rs_expect(r, "i");
 	return rs_run(r, "reserving ids", err);
 }
 
@@ -196,7 +199,7 @@ static void load_feed_add(struct redis_load *w, const struct redis_load_feed *i)
  */
 static int load_urls_claim(struct redis_load *w, bool *again, struct fw_err *err)
 {
-	struct rs_reply **owner_ids;
+	const struct rs_reply *owner_ids;
 	size_t n = 0;
 	int rc;
 
@@ -205,6 +208,7 @@ static int load_urls_claim(struct redis_load *w, bool *again, struct fw_err *err
 	if (!n)
 		return 0;
 	rs_call(w->r, RS_META, RS_WRITE, "url_claim");
+	rs_expect_n(w->r, "(t)=", n);
 	rs_addi(w->r, (int64_t)n);
 	for (size_t k = 0; k < w->n; k++) {
 		if (!w->item[k].put)
@@ -214,11 +218,12 @@ static int load_urls_claim(struct redis_load *w, bool *again, struct fw_err *err
 		rs_adds(w->r, "");
 	}
 	rc = rs_run(w->r, "claiming addresses", err);
-	owner_ids = rc ? NULL : w->r->reply[0]->elem;
+	owner_ids = rc ? NULL : w->r->reply[0];
+	n = 0;
 	for (size_t k = 0; !rc && k < w->n; k++) {
 		int64_t owner_id;
 
-		if (!w->item[k].put || rs_int(*owner_ids++) == w->item[k].id)
+		if (!w->item[k].put || rs_int(rs_elem(owner_ids, n++)) == w->item[k].id)
 			continue;
 		rc = rs_url_claim(w->r, w->item[k].feed->url, w->item[k].id, &owner_id, err);
 		*again |= !rc && owner_id != w->item[k].id;
@@ -238,6 +243,7 @@ static int load_feeds_create(struct redis_load *w, bool *again, struct fw_err *e
 		if (!n[cell])
 			continue;
 		rs_call(w->r, cell, RS_WRITE, "create");
+		rs_expect_n(w->r, "(i)=", n[cell]);
 		rs_addi(w->r, (int64_t)n[cell]);
 		for (size_t k = 0; k < w->n; k++) {
 			if (w->item[k].put && rs_cell(w->r, w->item[k].id) == cell)
@@ -249,7 +255,7 @@ static int load_feeds_create(struct redis_load *w, bool *again, struct fw_err *e
 		const struct rs_reply *made = n[cell] ? w->r->reply[nth++] : NULL;
 
 		for (size_t k = 0; k < n[cell]; k++)
-			*again |= !rs_int(made->elem[k]);
+			*again |= !rs_int(rs_elem(made, k));
 	}
 	return rc;
 }
@@ -337,9 +343,11 @@ static int rows_find_existing(
 	for (int cell = 0; cell < r->cell_n; cell++) {
 		if (visits) {
 			rs_call(r, cell, RS_READ, "visits_known");
+			rs_expect_n(r, "(i)=", n);
 			rs_addi(r, (int64_t)n);
 		} else {
 			rs_command_key(r, cell, "ZMSCORE", "entry_ids");
+			rs_expect_n(r, "(t?)=", n);
 		}
 		for (size_t i = 0; i < n; i++)
 			rs_addi(r, number[i]);
@@ -347,7 +355,7 @@ static int rows_find_existing(
 	rc = rs_run(r, "finding rows", err);
 	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
 		for (size_t i = 0; i < n; i++) {
-			const struct rs_reply *is = r->reply[cell]->elem[i];
+			const struct rs_reply *is = rs_elem(r->reply[cell], i);
 
 			there[i] |= visits ? rs_int(is) > 0 : is->type != RS_NIL;
 		}

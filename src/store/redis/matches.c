@@ -107,6 +107,7 @@ static int matches_page_read(struct rs *r, const struct fw_match_query *q, int64
 		return rs_no_memory(r, err);
 	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_command(r, cell, "ZRANGEBYSCORE");
+		rs_expect_n(r, "(t)<", PAGE);
 		rs_key(r, cell, "%smatches:%lld", q->dead ? "dead_" : "", (long long)q->order_id);
 		fw_buf_addf(rs_word(r), "(%lld", (long long)after_id);
 		rs_word_end(r);
@@ -121,7 +122,7 @@ static int matches_page_read(struct rs *r, const struct fw_match_query *q, int64
 
 		for (size_t i = 0; i < rows->n; i++) {
 			m[*n].order_id = q->order_id;
-			*n += match_row_unpack(rows->elem[i]->text, &m[*n]);
+			*n += match_row_unpack(rs_elem(rows, i)->text, &m[*n]);
 		}
 		if (rows->n == PAGE && *n)
 			end_id = FW_MIN(end_id, m[*n - 1].change_id);
@@ -159,7 +160,7 @@ struct match_sum {
 
 static int match_sum_add(struct rs *r, struct fw_map *all, const struct rs_reply *row, struct fw_err *err)
 {
-	struct fw_str order = row->elem[0]->text;
+	struct fw_str order = rs_elem(row, 0)->text;
 	struct match_sum *s = fw_map_get(all, order);
 	struct fw_match first;
 	int rc = 0;
@@ -170,9 +171,9 @@ static int match_sum_add(struct rs *r, struct fw_map *all, const struct rs_reply
 			return s ? 0 : rs_no_memory(r, err);
 		(void)fw_map_put(all, order, s, &rc);
 	}
-	s->pending_n += rs_int(row->elem[1]);
-	s->dead_n += rs_int(row->elem[2]);
-	if (match_row_unpack(row->elem[3]->text, &first) && (!s->oldest_ms || first.at_ms < s->oldest_ms))
+	s->pending_n += rs_int(rs_elem(row, 1));
+	s->dead_n += rs_int(rs_elem(row, 2));
+	if (match_row_unpack(rs_elem(row, 3)->text, &first) && (!s->oldest_ms || first.at_ms < s->oldest_ms))
 		s->oldest_ms = first.at_ms;
 	return rc ? rs_no_memory(r, err) : 0;
 }
@@ -185,15 +186,17 @@ int rs_match_summary(struct store *st, fw_match_summary_cb *cb, void *ctx, struc
 	size_t at = 0;
 	int rc = rs_slot_start(r, false, err);
 
-	for (int cell = 0; !rc && cell < r->cell_n; cell++)
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
 		rs_call(r, cell, RS_READ, "match_summary");
+		rs_expect(r, "([tiit])");
+	}
 	rc = rc ? rc : rs_run(r, "counting matches", err);
 	fw_map_init(&all, 0);
 	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
 		const struct rs_reply *rows = r->reply[cell];
 
 		for (size_t i = 0; !rc && i < rows->n; i++)
-			rc = match_sum_add(r, &all, rows->elem[i], err);
+			rc = match_sum_add(r, &all, rs_elem(rows, i), err);
 	}
 	while (!rc && (s = fw_map_next(&all, &at, NULL)) != NULL) {
 		if (s->pending_n || s->dead_n)

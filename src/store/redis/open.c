@@ -86,13 +86,15 @@ int rs_error(struct rs *r, struct fw_str text, const char *doing, struct fw_err 
 	return fw_err_set(err, FW_EINVAL, "%s: %s: %.*s", r->target.name, doing, FW_STR_ARG(fw_str_sub(text, 0, 160)));
 }
 
-static const struct rs_reply *first_error(const struct rs_reply *all)
+int rs_malformed(struct rs *r, const char *doing, struct fw_err *err)
 {
-	for (size_t i = 0; i < all->n; i++) {
-		if (all->elem[i] && all->elem[i]->type == RS_ERROR)
-			return all->elem[i];
+	for (int cell = 0; cell < RS_CELLS; cell++) {
+		if (r->conn[cell])
+			rs_conn_distrust(r->conn[cell]);
 	}
-	return NULL;
+	return FW_ERR(err, FW_EIO,
+		"%s: %s: malformed reply: is it a Redis server, and does nothing in between change its replies?",
+		r->target.name, doing);
 }
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -100,6 +102,7 @@ static const struct rs_reply *first_error(const struct rs_reply *all)
 /* Another client may have loaded it; a replica has it from its master. */
 static int library_load(struct rs *r, struct rs_conn *c, struct fw_err *err)
 {
+	const struct rs_reply *bad;
 	struct rs_reply *all;
 	int rc;
 
@@ -108,10 +111,10 @@ static int library_load(struct rs *r, struct rs_conn *c, struct fw_err *err)
 	rs_conn_add(c, FW_STR("LOAD"));
 	rs_conn_add(c, fw_buf_str(&r->library));
 	rc = rs_conn_exchange(c, &r->arena, &all, err);
-	if (rc || all->elem[0]->type != RS_ERROR || fw_str_find(all->elem[0]->text, FW_STR("already exists")) ||
-		fw_str_starts(all->elem[0]->text, FW_STR("READONLY")))
+	bad = rc ? NULL : rs_reply_error(all);
+	if (!bad || fw_str_find(bad->text, FW_STR("already exists")) || fw_str_starts(bad->text, FW_STR("READONLY")))
 		return rc;
-	return rs_error(r, all->elem[0]->text, "loading its functions", err);
+	return rs_error(r, bad->text, "loading its functions", err);
 }
 
 static int library_make(struct rs *r, struct fw_err *err)
@@ -151,7 +154,7 @@ int rs_authenticate(struct rs *r, struct rs_conn *c, struct fw_err *err)
 	}
 	rs_conn_command(c, "PING");
 	rc = rs_conn_exchange(c, &r->arena, &all, err);
-	bad = all && all->elem ? first_error(all) : NULL;
+	bad = all ? rs_reply_error(all) : NULL;
 	return bad ? rs_error(r, bad->text, "opening", err) :
 		     rc; /* also if the server sent an error and closed the connection */
 }
@@ -190,22 +193,22 @@ static unsigned hash_slot(struct fw_str tag)
 /* {first, last, {host, port, ...}, ...}. An empty host means the server that replied. */
 static int slot_range_apply(struct rs *r, const struct rs_reply *range, bool *known, struct fw_err *err)
 {
-	int port, rc = 0;
+	const struct rs_reply *node = rs_elem(range, 2);
+	struct fw_str name = rs_elem(node, 0)->text;
+	int64_t port = rs_int(rs_elem(node, 1)), first = rs_int(rs_elem(range, 0)), last = rs_int(rs_elem(range, 1));
 	char host[256];
+	int rc = 0;
 
-	if (range->type != RS_ARRAY || range->n < 3 || range->elem[2]->type != RS_ARRAY || range->elem[2]->n < 2)
-		return fw_err_set(err, FW_EAGAIN, "%s: reading the cluster's slots: malformed reply", r->target.name);
-	(void)fw_str_copy(
-		host, sizeof(host), range->elem[2]->elem[0]->text.len ? range->elem[2]->elem[0]->text : r->target.host);
-	port = (int)rs_int(range->elem[2]->elem[1]);
+	if (!fw_str_copy(host, sizeof(host), name.len ? name : r->target.host) || port < 1 || port > 65535)
+		return rs_malformed(r, "reading the cluster's slots", err);
 	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
-		unsigned slot = hash_slot(r->tag[cell]);
+		int64_t slot = hash_slot(r->tag[cell]);
 
-		if (slot < (unsigned)rs_int(range->elem[0]) || slot > (unsigned)rs_int(range->elem[1]))
+		if (slot < first || slot > last)
 			continue;
 		known[cell] = true;
-		if (!r->conn[cell] || !rs_conn_is_at(r->conn[cell], host, port))
-			rc = conn_open(r, cell, host, port, err);
+		if (!r->conn[cell] || !rs_conn_is_at(r->conn[cell], host, (int)port))
+			rc = conn_open(r, cell, host, (int)port, err);
 	}
 	return rc;
 }
@@ -217,6 +220,7 @@ static int slot_range_apply(struct rs *r, const struct rs_reply *range, bool *kn
 static int cells_find(struct rs *r, int ask, struct fw_err *err)
 {
 	bool known[RS_CELLS] = {false};
+	const struct rs_reply *slots;
 	struct rs_reply *all;
 	int rc;
 
@@ -224,13 +228,14 @@ static int cells_find(struct rs *r, int ask, struct fw_err *err)
 	rc = rs_conn_exchange(r->conn[ask], &r->arena, &all, err);
 	if (rc)
 		return rc;
-	r->cluster = all->elem[0]->type == RS_ARRAY;
+	slots = rs_elem(all, 0);
+	r->cluster = slots->type != RS_ERROR;
 	if (!r->cluster)
-		return fw_str_starts(all->elem[0]->text, FW_STR("ERR ")) ?
-			0 :
-			rs_error(r, all->elem[0]->text, "opening", err);
-	for (size_t i = 0; !rc && i < all->elem[0]->n; i++)
-		rc = slot_range_apply(r, all->elem[0]->elem[i], known, err);
+		return fw_str_starts(slots->text, FW_STR("ERR ")) ? 0 : rs_error(r, slots->text, "opening", err);
+	if (!rs_reply_fits(slots, "([ii[t?i.].])", 0))
+		return rs_malformed(r, "reading the cluster's slots", err);
+	for (size_t i = 0; !rc && i < slots->n; i++)
+		rc = slot_range_apply(r, rs_elem(slots, i), known, err);
 	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
 		if (!known[cell])
 			rc = rs_error(r, FW_STR("CLUSTERDOWN some slots have no server"), "opening", err);
@@ -255,7 +260,7 @@ static void command_begin(struct rs *r, int cell)
 			r->cmd_n--; /* failed is set, so nothing is sent */
 		}
 	}
-	r->cmd[r->cmd_n++] = (struct rs_cmd){cell, rs_conn_pending(r->current)};
+	r->cmd[r->cmd_n++] = (struct rs_cmd){.cell = cell, .nth = rs_conn_pending(r->current)};
 	rs_conn_begin(r->current);
 }
 
@@ -335,6 +340,13 @@ void rs_word_end(struct rs *r)
 	rs_conn_word_end(r->current);
 }
 
+void rs_expect_n(struct rs *r, const char *shape, size_t n)
+{
+	assert(r->cmd_n);
+	r->cmd[r->cmd_n - 1].shape = shape;
+	r->cmd[r->cmd_n - 1].n = n;
+}
+
 void rs_discard(struct rs *r)
 {
 	for (int cell = 0; cell < RS_CELLS; cell++) {
@@ -410,17 +422,32 @@ static int replies_alloc(struct rs *r, size_t *n, struct fw_err *err)
 	assert(!r->in_callback);
 	*n = r->cmd_n;
 	r->cmd_n = 0;
-	r->reply = fw_arena_calloc(&r->arena, *n + 1, sizeof(struct rs_reply *));
+	r->reply = fw_arena_calloc(&r->arena, *n + 1, sizeof(const struct rs_reply *));
 	if (r->reply && !r->failed)
 		return 0;
 	rs_discard(r);
 	return rs_no_memory(r, err);
 }
 
+/* From here on each reply is an error, or has the shape of its command, or is nil. */
+static int replies_shape(struct rs *r, size_t n, const char *doing, struct fw_err *err)
+{
+	int rc = 0;
+
+	for (size_t k = 0; k < n; k++) {
+		const struct rs_cmd *c = &r->cmd[k];
+
+		if (r->reply[k]->type == RS_ERROR || (c->shape && rs_reply_fits(r->reply[k], c->shape, c->n)))
+			continue;
+		rc = c->shape ? FW_EIO : rc;
+		r->reply[k] = &rs_nil;
+	}
+	return rc ? rs_malformed(r, doing, err) : 0;
+}
+
 static int replies_check(struct rs *r, size_t n, const char *doing, struct fw_err *err)
 {
 	for (size_t k = 0; k < n; k++) {
-		assert(r->reply[k]);
 		if (r->reply[k]->type == RS_ERROR)
 			return rs_error(r, r->reply[k]->text, doing, err);
 	}
@@ -438,12 +465,13 @@ int rs_run(struct rs *r, const char *doing, struct fw_err *err)
 		rc = cells_exchange(r, all, err);
 		for (size_t k = 0; !rc && k < n; k++) {
 			if (!r->reply[k] || reply_needs_retry(r->reply[k]))
-				r->reply[k] = all[r->cmd[k].cell]->elem[r->cmd[k].nth];
+				r->reply[k] = rs_elem(all[r->cmd[k].cell], r->cmd[k].nth);
 		}
 		rc = rc ? rc : commands_retry(r, n, &more, err);
 	}
 	if (rc || more)
 		rs_discard(r);
+	rc = rc ? rc : replies_shape(r, n, doing, err);
 	return rc ? rc : replies_check(r, n, doing, err);
 }
 
@@ -456,14 +484,15 @@ int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err
 	*moved = false;
 	rc = rc ? rc : cells_exchange(r, all, err);
 	for (size_t k = 0; !rc && k < n; k++) {
-		r->reply[k] = all[r->cmd[k].cell]->elem[r->cmd[k].nth];
+		r->reply[k] = rs_elem(all[r->cmd[k].cell], r->cmd[k].nth);
 		*moved |= reply_needs_retry(r->reply[k]);
 	}
+	rc = rc ? rc : replies_shape(r, n, doing, err);
 	if (rc || *moved)
 		return rc ? rc : cells_find(r, RS_META, err);
 	rc = replies_check(r, n, doing, err);
 	for (size_t k = 0; !rc && k < n; k++) { /* errors of the commands inside EXEC */
-		const struct rs_reply *in = r->reply[k]->type == RS_ARRAY ? first_error(r->reply[k]) : NULL;
+		const struct rs_reply *in = rs_reply_error(r->reply[k]);
 
 		rc = in ? rs_error(r, in->text, doing, err) : 0;
 	}
@@ -492,7 +521,7 @@ struct fw_str rs_info(struct rs *r, const char *section, const char *name)
 	rs_conn_begin(c);
 	rs_conn_add(c, FW_STR("INFO"));
 	rs_conn_add(c, fw_str(section));
-	return rs_conn_exchange(c, &r->arena, &all, &spare) ? FW_STR_NONE : rs_info_field(all->elem[0], name);
+	return rs_conn_exchange(c, &r->arena, &all, &spare) ? FW_STR_NONE : rs_info_field(rs_elem(all, 0), name);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -500,6 +529,7 @@ struct fw_str rs_info(struct rs *r, const char *section, const char *name)
 /* Subscribe. Messages published before that are not received. */
 static int subscriber_open(struct rs *r, struct fw_err *err)
 {
+	const struct rs_reply *bad;
 	struct rs_reply *all = NULL;
 	int rc;
 
@@ -515,9 +545,10 @@ static int subscriber_open(struct rs *r, struct fw_err *err)
 		rs_conn_add(r->subscriber, r->channel);
 		rc = rs_conn_exchange(r->subscriber, &r->arena, &all, err);
 	}
-	if (!rc && first_error(all))
-		rc = rs_error(r, first_error(all)->text, "listening", err);
-	return rc;
+	bad = rc ? NULL : rs_reply_error(all);
+	if (bad)
+		return rs_error(r, bad->text, "listening", err);
+	return rc || rs_reply_fits(rs_elem(all, 0), "[tti]", 0) ? rc : rs_malformed(r, "listening", err);
 }
 
 /* Wait for a message of another process. Messages of this store do not count. */
@@ -538,7 +569,7 @@ static int rs_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *is_c
 			r->subscriber, *is_changed ? -1 : wake_fd, FW_MAX(left, 0), &r->messages, &msg, err);
 		if (rc || !msg)
 			break;
-		if (msg->type == RS_ARRAY && msg->n == 3 && !fw_str_eq(msg->elem[2]->text, fw_str(r->sender_id)))
+		if (rs_reply_fits(msg, "[ttt]", 0) && !fw_str_eq(rs_elem(msg, 2)->text, fw_str(r->sender_id)))
 			*is_changed = true;
 	}
 	if (rc) {
@@ -645,7 +676,7 @@ static int old_store_find(struct rs *r, bool *old, struct fw_err *err)
 	(void)fw_snprintf(key, sizeof(key), "{%.*s:0}:meta", FW_STR_ARG(r->prefix));
 	rs_conn_add(c, fw_str(key));
 	rc = rs_conn_exchange(c, &r->arena, &all, err);
-	*old = !rc && rs_int(all->elem[0]) > 0;
+	*old = !rc && rs_int(rs_elem(all, 0)) > 0;
 	return rc;
 }
 
@@ -666,7 +697,7 @@ static int cells_connect(struct rs *r, struct fw_err *err)
 
 static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct fw_err *err)
 {
-	int64_t schema = 0;
+	int64_t schema = 0, cell_n;
 	bool old = false;
 	int rc;
 
@@ -674,12 +705,13 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	rs_adds(r, "schema_version");
 	rs_adds(r, "cells");
 	rs_adds(r, "schema"); /* of a version before the first release */
+	rs_expect(r, "[i?i?t?]");
 	rc = rs_run(r, "reading its version", err);
 	rc = rc ? rc : old_store_find(r, &old, err);
 	if (rc)
 		return rc;
-	schema = rs_int(r->reply[0]->elem[0]);
-	if (!schema && (old || r->reply[0]->elem[2]->type != RS_NIL))
+	schema = rs_int(rs_elem(r->reply[0], 0));
+	if (!schema && (old || rs_elem(r->reply[0], 2)->type != RS_NIL))
 		return open_refuse(
 			r, "a store of a version before the first release: choose another prefix", FW_EVERSION, err);
 	if (!schema && (!(cfg->flags & FW_STORE_CREATE) || r->read_only))
@@ -689,12 +721,13 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 		rs_call(r, RS_META, RS_WRITE, "make");
 		rs_addi(r, RS_SCHEMA);
 		rs_addi(r, r->cluster ? RS_CELLS : 1);
+		rs_expect(r, "[ii]");
 		rc = rs_run(r, "making the store", err);
-		schema = rc ? 0 : rs_int(r->reply[0]->elem[0]);
+		schema = rc ? 0 : rs_int(rs_elem(r->reply[0], 0));
 	}
 	if (rc)
 		return rc;
-	r->cell_n = (int)rs_int(r->reply[0]->elem[1]);
+	cell_n = rs_int(rs_elem(r->reply[0], 1));
 	/* schema 1 lacks keys that are made when they are needed; a reader finds none */
 	if (schema == 1 && r->read_only)
 		schema = RS_SCHEMA;
@@ -707,10 +740,14 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	}
 	if (rc)
 		return rc;
-	if (schema == RS_SCHEMA && (r->cell_n == 1 || r->cell_n == RS_CELLS))
-		return cells_connect(r, err);
-	return fw_err_set(err, FW_EVERSION, "%s: schema %lld is newer than this program (schema %d): upgrade feedwheel",
-		r->target.name, (long long)schema, RS_SCHEMA);
+	if (schema != RS_SCHEMA)
+		return fw_err_set(err, FW_EVERSION,
+			"%s: schema %lld is newer than this program (schema %d): upgrade feedwheel", r->target.name,
+			(long long)schema, RS_SCHEMA);
+	if (cell_n != 1 && cell_n != RS_CELLS)
+		return rs_malformed(r, "reading its version", err);
+	r->cell_n = (int)cell_n;
+	return cells_connect(r, err);
 }
 
 /* On one server the lists of other programs need no hash tag: so they are easier to write. */
@@ -731,6 +768,7 @@ static int streams_check(struct rs *r, struct fw_err *err)
 		return 0;
 	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_command(r, cell, "TYPE");
+		rs_expect(r, "t");
 		rs_stream_key(r, cell);
 	}
 	rc = rs_run(r, "opening", err);

@@ -33,8 +33,10 @@ int rs_orders_version(struct store *st, bool raise, struct fw_orders_version *ou
 	rc = rc || !raise ? rc : rs_orders_raise(r, RS_META, step, err);
 	if (rc)
 		return rc;
-	for (int cell = 0; cell < r->cell_n; cell++)
+	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_command_key(r, cell, "GET", "orders");
+		rs_expect(r, "i?");
+	}
 	rc = rs_run(r, "reading the version of the orders", err);
 	for (int cell = 0; !rc && cell < r->cell_n; cell++)
 		out->part[cell] = rs_int(r->reply[cell]);

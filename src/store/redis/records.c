@@ -37,6 +37,7 @@ int rs_record_put(
 	if (rc)
 		return rc;
 	rs_call(r, RS_META, RS_WRITE, "record_put");
+	rs_expect(r, "i");
 	record_name_add(r, "", record->kind, " ", record->key);
 	rs_add(r, record->value);
 	rs_addi(r, record->at_ms);
@@ -72,6 +73,7 @@ static int record_show_one(
 	int rc;
 
 	rs_command_key(r, RS_META, "HGET", "records");
+	rs_expect(r, "t?");
 	record_name_add(r, "", kind, " ", key);
 	rc = rs_run(r, "reading a record", err);
 	if (rc)
@@ -89,6 +91,7 @@ static int record_names_read(
 {
 	assert(n);
 	rs_command_key(r, RS_META, "ZRANGEBYLEX", "record_names");
+	rs_expect_n(r, "(t)<", n);
 	if (after.len)
 		record_name_add(r, "(", FW_STR(""), "", after);
 	else
@@ -109,14 +112,15 @@ static int records_show(struct rs *r, const struct rs_reply *names, fw_record_cb
 	int rc;
 
 	rs_command_key(r, RS_META, "HMGET", "records");
+	rs_expect_n(r, "(t?)=", names->n);
 	for (size_t i = 0; i < names->n; i++)
-		rs_add(r, names->elem[i]->text);
+		rs_add(r, rs_elem(names, i)->text);
 	rc = rs_run(r, "reading records", err);
 	for (size_t i = 0; !rc && i < names->n; i++) {
-		const struct rs_reply *text = r->reply[0]->elem[i];
+		const struct rs_reply *text = rs_elem(r->reply[0], i);
 		struct fw_record record = {.kind = FW_STR_NONE};
 
-		if (text->type == RS_TEXT && record_row_unpack(names->elem[i]->text, text->text, &record))
+		if (text->type == RS_TEXT && record_row_unpack(rs_elem(names, i)->text, text->text, &record))
 			rc = RS_CALLBACK(r, cb(ctx, &record));
 	}
 	return rc;
@@ -145,7 +149,7 @@ int rs_record_list(
 		got = rc ? 0 : r->reply[0]->n;
 		if (got) {
 			fw_buf_reset(&after);
-			fw_buf_addstr(&after, r->reply[0]->elem[got - 1]->text);
+			fw_buf_addstr(&after, rs_elem(r->reply[0], got - 1)->text);
 			rc = records_show(r, r->reply[0], cb, ctx, err);
 		}
 		left -= got;
@@ -164,6 +168,7 @@ int rs_record_remove(struct store *st, struct fw_str kind, struct fw_str key, st
 	if (rc)
 		return rc;
 	rs_call(r, RS_META, RS_TRIM, "record_remove");
+	rs_expect(r, "i");
 	record_name_add(r, "", kind, " ", key);
 	rs_addi(r, !value.p);
 	rs_add(r, value);

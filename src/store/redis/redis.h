@@ -76,7 +76,7 @@ struct rs_reply {
 	enum rs_type type;
 	int64_t integer;
 	struct fw_str text;     /* RS_TEXT, RS_ERROR */
-	struct rs_reply **elem; /* RS_ARRAY */
+	struct rs_reply **elem; /* RS_ARRAY; read them with rs_elem() */
 	size_t n, room;         /* room: of elem; it grows as elements arrive */
 };
 
@@ -99,6 +99,7 @@ struct rs_conn;
 /* FW_EIO: the server cannot be reached. FW_EINVAL: refused for good (password, TLS). */
 int rs_conn_open(const struct rs_target *t, const char *host, int port, struct rs_conn **out, struct fw_err *err);
 void rs_conn_close(struct rs_conn *c);
+void rs_conn_distrust(struct rs_conn *c);      /* what it sends makes no sense: it cannot be used any more */
 bool rs_conn_is_idle(const struct rs_conn *c); /* no reply is half read */
 bool rs_conn_is_at(const struct rs_conn *c, const char *host, int port);
 
@@ -128,6 +129,32 @@ void rs_conn_add_raw(struct rs_conn *c, struct fw_str command);
 int rs_conn_listen(struct rs_conn *c, int wake_fd, int64_t timeout_ms, struct fw_arena *a, struct rs_reply **reply,
 	struct fw_err *err);
 
+/* ---- reply.c: what replies have to look like ------------------------------------------------- */
+
+/*
+ * A shape is a text with an item for each part of a reply:
+ *
+ *	i        an integer that Lua can hold, or a text of one
+ *	h        any integer, or a text of one
+ *	t        a text
+ *	x        anything
+ *	[items]  an array of these items; a '.' before the bracket: and more
+ *	(items)  an array that repeats these items; "(items)=" n times, "(items)<" at most n times
+ *
+ * '?' behind an item: or nil. '|' between shapes: one of them. Numbers that only name something are
+ * 't': a reader ignores what is none of its names. 'i' is what we calculate with.
+ */
+bool rs_reply_fits(const struct rs_reply *r, const char *shape, size_t n);
+
+extern const struct rs_reply rs_nil;
+/* An element of an array; nil: it has no such element, or is no array. */
+static inline const struct rs_reply *rs_elem(const struct rs_reply *r, size_t i)
+{
+	return i < r->n ? r->elem[i] : &rs_nil;
+}
+/* The first error among the elements; NULL: none. */
+const struct rs_reply *rs_reply_error(const struct rs_reply *all);
+
 /* ---- open.c: open and close, errors, cells --------------------------------------------------- */
 
 /* RS_TRIM: also runs on a server whose memory is full */
@@ -137,7 +164,9 @@ extern const char rs_library[]; /* script/ *.lua */
 /* a collected command */
 struct rs_cmd {
 	int cell;
-	size_t nth; /* its index on the connection of its cell */
+	size_t nth;        /* its index on the connection of its cell */
+	const char *shape; /* of its reply; NULL: nobody reads it */
+	size_t n;
 };
 
 struct rs {
@@ -157,11 +186,11 @@ struct rs {
 	bool cluster, read_only;
 	struct rs_cmd *cmd; /* collected since the last rs_run() */
 	size_t cmd_n, cmd_cap;
-	struct rs_conn *current;    /* connection of the command that is being collected */
-	struct rs_reply **reply;    /* of the last rs_run(), in the order of the commands */
-	struct rs_conn *subscriber; /* subscription to messages of other processes; NULL: none */
-	char sender_id[33];         /* sender id of this store in these messages */
-	int failed;                 /* FW_ENOMEM: memory ran out while commands were collected */
+	struct rs_conn *current;       /* connection of the command that is being collected */
+	const struct rs_reply **reply; /* of the last rs_run(), in the order of the commands */
+	struct rs_conn *subscriber;    /* subscription to messages of other processes; NULL: none */
+	char sender_id[33];            /* sender id of this store in these messages */
+	int failed;                    /* FW_ENOMEM: memory ran out while commands were collected */
 	int64_t revisions_max, revision_max_bytes;
 	int64_t stream_max; /* messages that a stream of new entries keeps, about; 0: there is none */
 	bool in_callback;   /* a callback of the caller runs */
@@ -215,8 +244,18 @@ void rs_addi(struct rs *r, int64_t n);
 struct fw_buf *rs_word(struct rs *r); /* begin a word: the caller appends to this buffer */
 void rs_word_end(struct rs *r);
 /*
+ * The shape of the reply to the command that was begun last. A reply that is to be read needs one:
+ * without it the reply is nil.
+ */
+void rs_expect_n(struct rs *r, const char *shape, size_t n);
+static inline void rs_expect(struct rs *r, const char *shape)
+{
+	rs_expect_n(r, shape, 0);
+}
+/*
  * Run the collected commands, on all servers at once. Follows redirects of the cluster, loads the
- * library where it is missing, and turns the first error reply into an error of ours.
+ * library where it is missing, and turns the first error reply into an error of ours. FW_EIO: also
+ * if a reply has another shape.
  */
 int rs_run(struct rs *r, const char *doing, struct fw_err *err);
 /*
@@ -227,6 +266,11 @@ int rs_run(struct rs *r, const char *doing, struct fw_err *err);
 int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err);
 void rs_discard(struct rs *r); /* drop the collected commands */
 int rs_error(struct rs *r, struct fw_str text, const char *doing, struct fw_err *err);
+/*
+ * FW_EIO and its message, and no connection is used any more: who knows what the next replies are
+ * to.
+ */
+int rs_malformed(struct rs *r, const char *doing, struct fw_err *err);
 /* Fill r->target from a URL; r->own, r->target.name and r->shown are set. FW_EINVAL. */
 int rs_target_read(struct rs *r, const char *url, struct fw_err *err);
 /*
@@ -240,6 +284,12 @@ static inline int64_t rs_int(const struct rs_reply *r)
 	int64_t n = 0;
 
 	return r->type == RS_INT ? r->integer : r->type == RS_TEXT && fw_str_int(r->text, &n) ? n : 0;
+}
+/* of a reply to TIME: {seconds, microseconds} */
+#define RS_TIME "[ii]"
+static inline int64_t rs_time_ms(const struct rs_reply *time)
+{
+	return rs_int(rs_elem(time, 0)) * 1000 + rs_int(rs_elem(time, 1)) / 1000;
 }
 /* A field of a reply to INFO; absent: there is none, or the reply is an error. */
 struct fw_str rs_info_field(const struct rs_reply *info, const char *name);
@@ -330,7 +380,7 @@ int rs_url_release(struct rs *r, struct fw_str url, int64_t feed_id, struct fw_e
 /* The existing feed with this address; 0: none. */
 int rs_url_find(struct rs *r, struct fw_str url, int64_t *id, struct fw_err *err);
 /* Feed rows of these feeds, in order; RS_NIL for feeds that do not exist. */
-int rs_feed_rows_read(struct rs *r, const int64_t *id, size_t n, struct rs_reply ***row, struct fw_err *err);
+int rs_feed_rows_read(struct rs *r, const int64_t *id, size_t n, const struct rs_reply ***row, struct fw_err *err);
 bool rs_row_has_url(const struct rs_reply *row, struct fw_str url);
 /* Finish the merges that are half done in this cell. */
 int rs_merges_finish(struct rs *r, int cell, struct fw_err *err);

@@ -21,6 +21,7 @@ int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	bool asks_role = !r->read_only && !r->cluster;
+	const struct rs_reply *time;
 	struct rs_reply *all;
 	int rc = rs_slot_start(r, false, err);
 
@@ -30,13 +31,17 @@ int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 	if (asks_role)
 		rs_conn_command(r->conn[RS_META], "INFO replication");
 	rc = rs_conn_exchange(r->conn[RS_META], &r->arena, &all, err);
-	if (!rc && all->elem[0]->type == RS_ERROR)
-		rc = rs_error(r, all->elem[0]->text, "reading the clock", err);
-	if (!rc && asks_role && fw_str_eq(rs_info_field(all->elem[1], "role"), FW_STR("slave")))
-		rc = rs_error(r, FW_STR("READONLY"), "checking its role", err);
-	if (!rc)
-		*now_ms = rs_int(all->elem[0]->elem[0]) * 1000 + rs_int(all->elem[0]->elem[1]) / 1000;
-	return rc;
+	if (rc)
+		return rc;
+	time = rs_elem(all, 0);
+	if (time->type == RS_ERROR)
+		return rs_error(r, time->text, "reading the clock", err);
+	if (!rs_reply_fits(time, RS_TIME, 0))
+		return rs_malformed(r, "reading the clock", err);
+	if (fw_str_eq(rs_info_field(rs_elem(all, 1), "role"), FW_STR("slave")))
+		return rs_error(r, FW_STR("READONLY"), "checking its role", err);
+	*now_ms = rs_time_ms(time);
+	return 0;
 }
 
 /* ---- due set --------------------------------------------------------------------------------- */
@@ -46,9 +51,9 @@ static int host_rows_show(const struct store_due_query *q, const struct rs_reply
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i + 2 <= list->n; i += 2) {
-		struct store_host host = {.id = rs_int(list->elem[i])};
+		struct store_host host = {.id = rs_int(rs_elem(list, i))};
 
-		if (rs_host_unpack(list->elem[i + 1]->text, &host))
+		if (rs_host_unpack(rs_elem(list, i + 1)->text, &host))
 			rc = q->host(q->ctx, &host);
 	}
 	return rc;
@@ -59,10 +64,11 @@ static int due_rows_show(const struct store_due_query *q, int shard, const struc
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i + 2 <= rows->n; i += 2) {
-		struct fw_feed f = {.id = rs_int(rows->elem[i])};
+		struct fw_feed f = {.id = rs_int(rs_elem(rows, i))};
 		struct rs_schedule_row s;
 
-		if (!rs_schedule_row_unpack(rows->elem[i + 1]->text, &f, &s) || f.status || f.due_at_ms > q->until_ms)
+		if (!rs_schedule_row_unpack(rs_elem(rows, i + 1)->text, &f, &s) || f.status ||
+			f.due_at_ms > q->until_ms)
 			continue;
 		rc = q->due(q->ctx,
 			&(struct store_due){.feed_id = f.id,
@@ -81,10 +87,12 @@ static void shard_request(struct rs *r, const struct store_due_query *q, int sha
 {
 	if (q->host) {
 		rs_command(r, rs_cell(r, shard), "HGETALL");
+		rs_expect(r, "(tt)");
 		rs_key(r, rs_cell(r, shard), "hosts:%04d", shard);
 	}
 	for (int cell = 0; q->due && cell < r->cell_n; cell++) {
 		rs_command(r, cell, "HGETALL");
+		rs_expect(r, "(tt)");
 		rs_key(r, cell, "schedule:%04d", shard);
 	}
 }
@@ -95,12 +103,14 @@ static void shard_request(struct rs *r, const struct store_due_query *q, int sha
  */
 static int due_read(struct rs *r, const struct store_due_query *q, int first, int n, bool *again, struct fw_err *err)
 {
-	struct rs_reply **reply;
+	const struct rs_reply **reply;
 	int rc;
 
 	*again = false;
-	for (int cell = 0; cell < r->cell_n; cell++)
+	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_command_key(r, cell, "EXISTS", "merging");
+		rs_expect(r, "i");
+	}
 	for (int shard = first; shard < first + n; shard++)
 		shard_request(r, q, shard);
 	rc = rs_run(r, "reading due feeds", err);
@@ -117,7 +127,7 @@ static int due_read(struct rs *r, const struct store_due_query *q, int first, in
 
 static int due_list(struct rs *r, const struct store_due_query *q, int first, int n, struct fw_err *err)
 {
-	struct rs_reply **reply;
+	const struct rs_reply **reply;
 	size_t feed_n = 0;
 	bool again;
 	int rc;
@@ -163,6 +173,7 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 
 	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
 		rs_call(r, cell, RS_READ, "stats");
+		rs_expect(r, "[iiiiiitiiiiii]");
 		rs_addi(r, now_ms);
 	}
 	rc = rc ? rc : rs_run(r, "counting", err);
@@ -170,20 +181,21 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 		return rc;
 	*out = (struct fw_store_stats){.next_due_ms = FW_NO_DATE, .size_bytes = -1, .schema = RS_SCHEMA};
 	for (int cell = 0; cell < r->cell_n; cell++) {
-		struct rs_reply *const *e = r->reply[cell]->elem;
+		const struct rs_reply *e = r->reply[cell];
+		struct fw_str due = rs_elem(e, 6)->text;
 		int64_t *const sum[] = {&out->active_n, &out->paused_n, &out->gone_n, &out->quarantined_n,
 			&out->failing_n, &out->due_n};
 
 		for (size_t i = 0; i < FW_N(sum); i++)
-			*sum[i] += rs_int(e[i]);
-		if (e[6]->text.len && (out->next_due_ms == FW_NO_DATE || rs_int(e[6]) < out->next_due_ms))
-			out->next_due_ms = rs_int(e[6]);
-		out->entry_n += rs_int(e[7]);
-		out->visit_n += rs_int(e[8]);
-		out->last_entry_id = FW_MAX(out->last_entry_id, rs_int(e[9]));
-		out->last_visit_id = FW_MAX(out->last_visit_id, rs_int(e[10]));
-		out->last_feed_id = FW_MAX(out->last_feed_id, rs_int(e[11]));
-		out->clash_n += rs_int(e[12]);
+			*sum[i] += rs_int(rs_elem(e, i));
+		if (due.len && (out->next_due_ms == FW_NO_DATE || rs_int(rs_elem(e, 6)) < out->next_due_ms))
+			out->next_due_ms = rs_int(rs_elem(e, 6));
+		out->entry_n += rs_int(rs_elem(e, 7));
+		out->visit_n += rs_int(rs_elem(e, 8));
+		out->last_entry_id = FW_MAX(out->last_entry_id, rs_int(rs_elem(e, 9)));
+		out->last_visit_id = FW_MAX(out->last_visit_id, rs_int(rs_elem(e, 10)));
+		out->last_feed_id = FW_MAX(out->last_feed_id, rs_int(rs_elem(e, 11)));
+		out->clash_n += rs_int(rs_elem(e, 12));
 	}
 	rc = rs_inbox_count(r, &out->inbox_n, &out->inbox_refused_n, err);
 	if (rc)
@@ -208,6 +220,7 @@ static int cells_prune(struct rs *r, int cell_n, const char *op, const char *nam
 	assert(cell_n <= r->cell_n);
 	for (int cell = 0; cell < cell_n; cell++) {
 		rs_call(r, cell, RS_TRIM, op);
+		rs_expect(r, "i");
 		if (name)
 			rs_adds(r, name);
 		for (int i = 0; i < 3; i++)
@@ -231,6 +244,7 @@ static int entries_prune(struct rs *r, struct fw_prune *p, struct fw_err *err)
 		return rc;
 	for (int cell = 0; cell < r->cell_n; cell++) {
 		rs_call(r, cell, RS_TRIM, "prune_entries");
+		rs_expect(r, "i");
 		rs_addi(r, p->entries_before_ms);
 		rs_addi(r, ENTRIES_STEP);
 		rs_addi(r, SEEN_SLACK_MS);

@@ -43,27 +43,22 @@ static void stream_collect(struct rs_conn *c, const struct store_stream *s)
 	rs_conn_command(c, "EXEC");
 }
 
-/* The first error among the replies, also inside that of EXEC; NULL: none. */
-static const struct rs_reply *stream_error(const struct rs_reply *all)
+/* Each row got its id. An error of a row is inside the reply of EXEC. */
+static int stream_check(struct rs *r, const struct store_stream *s, const struct rs_reply *all, struct fw_err *err)
 {
-	const struct rs_reply *exec = all->n ? all->elem[all->n - 1] : NULL;
+	static const char doing[] = "appending to the stream";
+	const struct rs_reply *exec = rs_elem(all, all->n - 1), *bad = rs_reply_error(all);
 
-	for (size_t i = 0; i < all->n; i++) {
-		if (all->elem[i]->type == RS_ERROR)
-			return all->elem[i];
-	}
-	for (size_t i = 0; exec && exec->type == RS_ARRAY && i < exec->n; i++) {
-		if (exec->elem[i]->type == RS_ERROR)
-			return exec->elem[i];
-	}
-	return NULL;
+	bad = bad ? bad : rs_reply_error(exec);
+	if (bad)
+		return rs_error(r, bad->text, doing, err);
+	return rs_reply_fits(exec, "(t)=", s->n) ? 0 : rs_malformed(r, doing, err);
 }
 
 static int stream_send(struct rs *r, const struct store_stream *s, struct fw_err *err)
 {
 	struct rs_conn *c;
 	struct rs_reply *all;
-	const struct rs_reply *bad;
 	int rc = rs_conn_open(&r->target, r->target.host.p ? r->target.host.p : "", r->target.port, &c, err);
 
 	if (rc)
@@ -73,9 +68,7 @@ static int stream_send(struct rs *r, const struct store_stream *s, struct fw_err
 		stream_collect(c, s);
 		rc = rs_conn_exchange(c, &r->arena, &all, err);
 	}
-	bad = rc ? NULL : stream_error(all);
-	if (bad)
-		rc = rs_error(r, bad->text, "appending to the stream", err);
+	rc = rc ? rc : stream_check(r, s, all, err);
 	rs_conn_close(c);
 	return rc;
 }

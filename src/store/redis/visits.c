@@ -58,12 +58,13 @@ static int history_read(struct rs *r, int cell, int64_t *id, struct fw_buf *out,
 
 	assert(*id); /* it ends the caller's loop */
 	rs_call(r, cell, RS_READ, "history");
+	rs_expect_n(r, "(t)<", HISTORY);
 	rs_addi(r, *id);
 	rs_addi(r, HISTORY);
 	rc = rs_run(r, "listing visits", err);
 	*id = 0;
 	for (size_t i = 0; !rc && i < r->reply[0]->n; i++) {
-		struct fw_str rest = r->reply[0]->elem[i]->text;
+		struct fw_str rest = rs_elem(r->reply[0], i)->text;
 		struct fw_visit v;
 
 		if (!rs_visit_unpack(rest, &v))
