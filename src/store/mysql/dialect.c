@@ -390,14 +390,15 @@ static void script_separate(struct mysql_db *s)
 		fw_buf_addc(&s->script, ';');
 }
 
-static int mysql_rows_show(const struct mysql_db *s, MYSQL_RES *rows, sql_row_fn *fn, void *ctx)
+static int mysql_rows_show(const struct mysql_db *s, MYSQL_RES *rows, sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
-	struct mysql_row row = {.row = {s->sql.dialect}};
+	bool is_broken;
+	struct mysql_row row = {.row = {s->sql.dialect, rows ? (int)mysql_num_fields(rows) : 0, &is_broken}};
 	int rc = 0;
 
 	while (!rc && rows && fn && (row.at = mysql_fetch_row(rows)) != NULL) {
 		row.len = mysql_fetch_lengths(rows);
-		rc = fn(ctx, &row.row);
+		rc = sql_row_show(&s->sql, &row.row, fn, ctx, err);
 	}
 	return rc;
 }
@@ -414,7 +415,7 @@ static int statement_ask(struct mysql_db *s, const struct mysql_statement *k, co
 	if (!fn && !changed)
 		return 0;
 	rc = script_flush(s, &a, err);
-	rc = rc ? rc : mysql_rows_show(s, a.rows, fn, ctx);
+	rc = rc ? rc : mysql_rows_show(s, a.rows, fn, ctx, err);
 	if (changed)
 		*changed = rc ? 0 : a.written;
 	mysql_free_result(a.rows);
@@ -710,6 +711,7 @@ static int64_t mysql_db_get_int(const struct sql_row *row, int column)
 
 	if (!p)
 		return 0;
+	*row->is_broken |= !fw_is_digit((unsigned char)p[negative]);
 	for (p += negative; fw_is_digit((unsigned char)*p); p++)
 		v = v * 10 + (uint64_t)(*p - '0');
 	return (int64_t)(negative ? 0 - v : v);

@@ -54,7 +54,8 @@ static int sweep_word_row(void *ctx, const struct sql_row *row)
 
 	w->row_n++;
 	w->next.word_len = FW_MIN(word.len, sizeof(w->next.word));
-	memcpy(w->next.word, word.p, w->next.word_len);
+	if (word.p)
+		memcpy(w->next.word, word.p, w->next.word_len);
 	w->next.step = step;
 	fw_buf_reset(&w->list);
 	while (occurrence_get(&list, &from)) {

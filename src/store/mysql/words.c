@@ -85,7 +85,7 @@ bool occurrence_get(struct fw_str *list, struct occurrence *o)
 	v = varint_get(list);
 	o->position = (v >> 1) + (v & 1 ? 0 : o->position);
 	if (v & 1)
-		o->doc += (int64_t)varint_get(list);
+		o->doc = (int64_t)((uint64_t)o->doc + varint_get(list));
 	return true;
 }
 

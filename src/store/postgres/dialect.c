@@ -450,15 +450,16 @@ static int statement_send(struct postgres_db *s, const struct sql_text *t, const
 		postgres_broken(s, PQerrorMessage(s->c), err);
 }
 
-static int postgres_rows_show(struct postgres_db *s, const PGresult *r, sql_row_fn *fn, void *ctx)
+static int postgres_rows_show(struct postgres_db *s, const PGresult *r, sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
-	struct postgres_row row = {{s->sql.dialect}, r, 0};
+	bool is_broken;
+	struct postgres_row row = {{s->sql.dialect, PQnfields(r), &is_broken}, r, 0};
 	int rc = 0;
 
 	assert(!s->in_callback);
 	s->in_callback = true;
 	for (; !rc && fn && row.at < PQntuples(r); row.at++)
-		rc = fn(ctx, &row.row);
+		rc = sql_row_show(&s->sql, &row.row, fn, ctx, err);
 	s->in_callback = false;
 	return rc;
 }
@@ -473,7 +474,7 @@ static int statement_run(struct postgres_db *s, const struct sql_text *t, const 
 		return rc;
 	rc = results_settle(s, &r, err);
 	if (!rc && r)
-		rc = postgres_rows_show(s, r, fn, ctx);
+		rc = postgres_rows_show(s, r, fn, ctx, err);
 	if (changed)
 		*changed = r ? strtoll(PQcmdTuples(r), NULL, 10) : 0;
 	PQclear(r);
@@ -631,7 +632,7 @@ static bool postgres_get_null(const struct sql_row *row, int column)
 {
 	const struct postgres_row *p = (const struct postgres_row *)row; /* row comes first */
 
-	assert(p->at < PQntuples(p->r) && column < PQnfields(p->r));
+	assert(p->at < PQntuples(p->r));
 	return PQgetisnull(p->r, p->at, column);
 }
 
@@ -641,6 +642,8 @@ static int64_t postgres_get_int(const struct sql_row *row, int column)
 	const struct postgres_row *p = (const struct postgres_row *)row;
 	const char *at = PQgetvalue(p->r, p->at, column), *end = at + PQgetlength(p->r, p->at, column);
 	int64_t v = at < end && (signed char)*at < 0 ? -1 : 0;
+
+	*row->is_broken |= end - at > (ptrdiff_t)sizeof(v);
 
 	while (at < end)
 		v = (int64_t)((uint64_t)v << 8 | (unsigned char)*at++);

@@ -331,7 +331,8 @@ static int key_list_row(void *ctx, const struct sql_row *row)
 		.feed_id = sql_int(row, 0), .hash = (uint64_t)sql_int(row, 2), .entry_id = sql_int(row, 3)};
 	struct fw_str b = sql_str(row, 1);
 
-	memcpy(key.key, b.p, FW_MIN(b.len, sizeof(key.key)));
+	if (b.p)
+		memcpy(key.key, b.p, FW_MIN(b.len, sizeof(key.key)));
 	return k->cb(k->ctx, &key);
 }
 

@@ -141,7 +141,7 @@ struct sql_dialect {
 	/* Insert new rows, if the engine has a faster way than each() with t; NULL: it has none */
 	int (*append)(struct sql *s, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
 		size_t rows, struct fw_err *err);
-	bool (*get_null)(const struct sql_row *row, int column);
+	bool (*get_null)(const struct sql_row *row, int column); /* all three: column is below column_n */
 	int64_t (*get_int)(const struct sql_row *row, int column);
 	struct fw_str (*get_str)(const struct sql_row *row, int column);
 	/*
@@ -210,8 +210,11 @@ struct sql {
 	enum sql_race race;        /* set by the dialect, with FW_EAGAIN */
 };
 
+/* A row of a result, from a server that may send anything. */
 struct sql_row {
 	const struct sql_dialect *dialect;
+	int column_n;    /* of the result, whatever its statement asked for */
+	bool *is_broken; /* set if a column that is read is not there, or is no integer where one is read */
 };
 
 static inline struct sql *sql_of(struct store *st)
@@ -219,24 +222,48 @@ static inline struct sql *sql_of(struct store *st)
 	return (struct sql *)st; /* store comes first */
 }
 
+/* Is the column there? One that is not counts as NULL, and the statement fails. */
+static inline bool sql_has(const struct sql_row *row, int column)
+{
+	bool has = column < row->column_n;
+
+	*row->is_broken |= !has;
+	return has;
+}
+
 static inline bool sql_null(const struct sql_row *row, int column)
 {
-	return row->dialect->get_null(row, column);
+	return !sql_has(row, column) || row->dialect->get_null(row, column);
 }
 
 static inline int64_t sql_int(const struct sql_row *row, int column) /* NULL: 0 */
 {
-	return row->dialect->get_int(row, column);
+	return sql_has(row, column) ? row->dialect->get_int(row, column) : 0;
 }
 
 static inline int64_t sql_date(const struct sql_row *row, int column)
 {
-	return row->dialect->get_null(row, column) ? FW_NO_DATE : row->dialect->get_int(row, column);
+	return sql_null(row, column) ? FW_NO_DATE : row->dialect->get_int(row, column);
 }
 
 static inline struct fw_str sql_str(const struct sql_row *row, int column) /* NULL: absent */
 {
-	return row->dialect->get_str(row, column);
+	return sql_has(row, column) ? row->dialect->get_str(row, column) : FW_STR_NONE;
+}
+
+/* For dialects: show a row. FW_EIO: it is broken. */
+static inline int sql_row_show(
+	const struct sql *s, const struct sql_row *row, sql_row_fn *fn, void *ctx, struct fw_err *err)
+{
+	int rc;
+
+	*row->is_broken = false;
+	rc = fn(ctx, row);
+	if (!*row->is_broken)
+		return rc;
+	return FW_ERR(err, FW_EIO,
+		"%s: malformed result: did another program change the tables, or does one in between change results?",
+		s->name);
 }
 
 /* Run one statement; fn gets each row of the result. fn may be NULL. */

@@ -166,7 +166,8 @@ static int sqlite_bind(sqlite3_stmt *q, const struct sql_value *v, size_t n)
 static int sqlite_run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, size_t n, sql_row_fn *fn,
 	void *ctx, struct fw_err *err)
 {
-	struct sqlite_row row = {{s->sql.dialect}, q};
+	bool is_broken;
+	struct sqlite_row row = {{s->sql.dialect, sqlite3_column_count(q), &is_broken}, q};
 	int rc = 0, step = SQLITE_ROW;
 
 	/*
@@ -175,7 +176,7 @@ static int sqlite_run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_val
 	if (sqlite_bind(q, v, n) != SQLITE_OK)
 		return sqlite_failed(s, "binding values", err);
 	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW)
-		rc = fn ? fn(ctx, &row.row) : 0;
+		rc = fn ? sql_row_show(&s->sql, &row.row, fn, ctx, err) : 0;
 	if (!rc && step != SQLITE_DONE)
 		rc = sqlite_failed(
 			s, sqlite3_stmt_readonly(q) && sqlite3_get_autocommit(s->db) ? "reading" : "writing", err);
