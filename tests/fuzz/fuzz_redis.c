@@ -84,7 +84,7 @@ static void server_start(void)
 	atexit(leave);
 }
 
-/* One more connection has an answer: so all before it have theirs, and the input is read no more. */
+/* One more connection is answered: so all before it were, and the input is read no more. */
 static void server_settle(void)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -527,6 +527,41 @@ static int call_between(const struct redis_call *call, struct between *b, int nt
 	return rc;
 }
 
+START_TEST(stream_of_another_shape) /* rows are delivered if each got its id */
+{
+	static const struct {
+		const char *exec, *words;
+	} T[] = {
+		{"*1\r\n$3\r\n1-1\r\n", NULL},
+		{"*0\r\n", "malformed reply"},
+		{"*-1\r\n", "malformed reply"},
+		{"*1\r\n:1\r\n", "malformed reply"},
+		{"*1\r\n-WRONGTYPE it is a list\r\n", "another program uses these keys"},
+		{"+OK\r\n", "malformed reply"},
+	};
+	const struct store_stream_row row = {.id = 1, .type = "new", .text = FW_STR("{}")};
+	struct store_stream s = {.url = url, .stream = FW_STR("s"), .timeout_ms = 10000, .row = &row, .n = 1};
+	int port, fd = listening(&port);
+
+	ck_assert(fw_snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port));
+	for (size_t i = 0; i < FW_N(T); i++) {
+		pid_t pid = fork();
+		char start[200];
+
+		ck_assert(fw_snprintf(start, sizeof(start), "+PONG\r\n+OK\r\n+QUEUED\r\n%s", T[i].exec));
+		if (pid == 0)
+			answer_without_end(fd, start, "", 0, 0);
+		if (T[i].words)
+			says(store_stream_append(&s, &drv_err), strstr(T[i].exec, "-W") ? FW_EINVAL : FW_EIO,
+				T[i].words);
+		else
+			DONE(store_stream_append(&s, &drv_err));
+		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	}
+	close(fd);
+}
+END_TEST
+
 #define REPLIES_MAX 12 /* of a call that are exchanged; the rest are like these */
 
 START_TEST(replies_of_another_shape) /* each reply of each call, by each of these */
@@ -1465,9 +1500,10 @@ int main(void)
 	const TTest *const every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
 		refusals_pass, replica_without_its_master, replica_is_for_reading, functions_are_forgotten,
 		busy_with_a_script, silent_server, answers_of_others, answers_without_end, replies_of_another_shape,
-		disk_full, commit_that_comes_again, padded_numbers, numbers_of_the_dead, commits_that_are_disturbed,
-		server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds, cluster_store_on_one_server,
-		cluster_orders, cluster_faults, cluster_inbox, cluster_retractions, over_tls};
+		stream_of_another_shape, disk_full, commit_that_comes_again, padded_numbers, numbers_of_the_dead,
+		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
+		cluster_store_on_one_server, cluster_orders, cluster_faults, cluster_inbox, cluster_retractions,
+		over_tls};
 	TCase *t;
 
 	server_needed(&server_redis);
