@@ -199,6 +199,8 @@ void fw_fetcher_buffered(const struct fw_fetcher *fr, size_t *now, size_t *peak)
 
 /* Versions of the libraries in use, for doctor and --version. */
 void fw_fetch_versions(struct fw_buf *out);
+/* Load what libcurl and its TLS library load late, for a process that may load no code later. */
+void fw_fetch_preload(void);
 /* Default certificate bundle; NULL: libcurl has none. */
 const char *fw_fetch_ca_file(void);
 /* Load the trust store as a fetcher would. *n: the number of certificates; *path: the bundle. */

@@ -190,6 +190,11 @@ static void curl_init_once(void)
 	curl_rc = curl_global_init(CURL_GLOBAL_ALL);
 }
 
+void fw_fetch_preload(void)
+{
+	pthread_once(&curl_once, curl_init_once);
+}
+
 int fw_transfer_open(struct fw_fetcher *fr, struct fw_err *err)
 {
 	pthread_once(&curl_once, curl_init_once);

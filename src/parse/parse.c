@@ -123,6 +123,11 @@ static void zlib_free(void *arena, void *p)
 		free(p);
 }
 
+void fw_parse_preload(void)
+{
+	fw_charset_preload();
+}
+
 int fw_gunzip(struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err)
 {
 	z_stream z = {.next_in = (unsigned char *)(uintptr_t)bytes->p,

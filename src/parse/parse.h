@@ -14,6 +14,12 @@
 #include "feedwheel/document.h"
 
 /*
+ * Load the C library's tables of all encodings, some 2 MB of shared files, for a process that may
+ * load no code later. A table that is missing is missed later too.
+ */
+void fw_parse_preload(void);
+
+/*
  * Parse a document into the caller's arena, where *doc lives. *doc borrows from bytes (zero copy),
  * so bytes must live as long.
  */

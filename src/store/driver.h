@@ -456,6 +456,8 @@ struct store_driver {
 	const char *name;           /* "sqlite" */
 	const char *const *schemes; /* NULL-ended */
 	bool no_index;              /* a search reads entries */
+	/* load what the client library loads late: see fw_store_preload(); NULL: nothing */
+	void (*preload)(void);
 	store_open_fn *open;
 	store_close_fn *close;
 	store_clock_fn *clock;

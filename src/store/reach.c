@@ -92,6 +92,7 @@ static void reach_file_store(struct fw_arena *a, const char *path, struct fw_sto
 	char real[PATH_MAX];
 	const char *at = realpath(path, real) ? real : path, *slash = strrchr(at, '/');
 
+	r->itself = fw_arena_dup(a, at, strlen(at));
 	r->folder = !slash ? "." : fw_arena_dup(a, at, slash == at ? 1 : (size_t)(slash - at));
 }
 
@@ -101,6 +102,8 @@ static void reach_server_store(
 	const char *home = getenv("HOME");
 	struct stat st;
 
+	if (fw_str_eq(d->scheme, FW_STR("redis+unix")) && d->path.p)
+		r->itself = fw_arena_printf(a, "/%s", d->path.p);
 	r->any_port = k->cluster || fw_dsn_option(d, "service").p || fw_dsn_option(d, "servicefile").p;
 	reach_hosts_add(r, a, d->host);
 	reach_hosts_add(r, a, fw_dsn_option(d, "host"));

@@ -14,6 +14,7 @@
 
 struct fw_store_reach {
 	const char *folder;               /* files are created, changed and removed here; NULL: none */
+	const char *itself;               /* its file, or its socket; NULL: a server, or unknown */
 	const char *file[FW_REACH_FILES]; /* read: keys, passwords, or folders of these; may not exist */
 	size_t file_n;
 	unsigned port[FW_REACH_PORTS]; /* TCP ports of its servers */
@@ -25,5 +26,7 @@ struct fw_store_reach {
 
 /* Opens nothing. An invalid URL needs nothing: the driver refuses it later, with an error. */
 void fw_store_reach(struct fw_arena *a, const char *url, struct fw_store_reach *out);
+/* Loads the libraries that the client of this store loads late. An invalid URL needs none. */
+void fw_store_preload(const char *url);
 
 #endif

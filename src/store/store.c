@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "store/driver.h"
 #include "store/dsn.h"
+#include "store/reach.h"
 #include "store/stream.h"
 #include "base/banned.h"
 
@@ -58,6 +59,15 @@ static const struct store_driver *driver_by_scheme(struct fw_str scheme)
 			return *d;
 	}
 	return NULL;
+}
+
+void fw_store_preload(const char *url)
+{
+	struct fw_str rest;
+	const struct store_driver *d = url ? driver_by_scheme(fw_str_split(fw_str(url), ':', &rest)) : NULL;
+
+	if (d && d->preload)
+		d->preload();
 }
 
 static bool driver_is_built_in(const char *name)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import socketserver
@@ -82,9 +83,24 @@ ATTEMPTS = [
     ("fork", EPERM),
     ("keys", EPERM),
     ("code", EPERM),
+    ("owner", EPERM),
+    ("listen", EPERM),
+    ("raw", "Socket type not supported"),
+    ("scheduler", EPERM),
+    ("capabilities", EPERM),
+    ("mode", EPERM),
+    ("environ", EACCES),
     ("connect", None),
     ("exec", EPERM),
 ]
+
+
+OF_ROOT = ("capabilities", "raw")
+
+
+def unlimited(attempt, error):
+    """The result of an attempt without a sandbox."""
+    return error if attempt in OF_ROOT and os.getuid() != 0 else "done"
 
 
 def attempts(base, port, conf):
@@ -93,7 +109,10 @@ def attempts(base, port, conf):
     mine, made = os.path.join(base, "mine"), os.path.join(base, "made")
     with open(mine, "w", encoding="ascii") as f:
         f.write("secret\n")
-    values = [shadow, conf, mine, made, mine, "0", "", "", "", "", "", port, ""]
+    beside = os.path.join(base, "store", "beside") # what a worker may read
+    with open(beside, "w", encoding="ascii") as f:
+        f.write("x\n")
+    values = [shadow, conf, mine, made, mine, "0", "", "", "", "", "", "", "", "", "", "", beside, "", port, ""]
     return " ".join("%s=%s" % (attempt, value) for (attempt, _), value in zip(ATTEMPTS, values))
 
 
@@ -108,10 +127,31 @@ def worker(base):
             w.environment["FEEDWHEEL_TEST_SANDBOX"] = attempts(folder, port, w.conf)
             p = w.start("run", "--workers", "1")
             # a worker can connect, because it fetches from any host
-            want = [(attempt, "done" if sandbox == "off" or not error else error) for attempt, error in ATTEMPTS]
+            want = [(a, unlimited(a, error) if sandbox == "off" else error or "done") for a, error in ATTEMPTS]
             equal(results(w, "worker 0"), want, sandbox)
             stop(p)
             equal(os.path.exists(os.path.join(folder, "made")), sandbox == "off")
+
+
+@case("a worker is as limited on an older kernel, and as another user: Landlock of Linux 6.1, root and nobody")
+def older_kernel(base):
+    sandboxed("files", "system calls")
+    os.chmod(base, 0o755)
+    for user in ("root", "nobody") if os.getuid() == 0 else (None,):
+        folder = os.path.join(base, user or "self")
+        os.mkdir(folder)
+        w = trial_run(folder, [])
+        if user == "nobody":
+            w.inside = ("setpriv", "--reuid=nobody", "--clear-groups")
+        w.environment.update(FEEDWHEEL_TEST_SANDBOX=attempts(folder, "1", w.conf), FEEDWHEEL_TEST_LANDLOCK_ABI="2")
+        for path in (folder, *(os.path.join(folder, name) for name in os.listdir(folder))):
+            if user:
+                shutil.chown(path, user)
+        p = w.start("run", "--workers", "1")
+        # its Landlock has no ports; listen() is refused
+        other = {"bind": "done", "connect": "Connection refused"}
+        equal(results(w, "worker 0"), [(a, other.get(a, error)) for a, error in ATTEMPTS], user)
+        stop(p)
 
 
 @case("the server has the limits of a worker; beside workers it connects only to its store's TCP port, alone it "
@@ -126,7 +166,7 @@ def server(base):
             w = trial_run(folder, [], "sandbox = %s\nlisten = 127.0.0.1:%d\n" % (sandbox, free_port()))
             w.environment["FEEDWHEEL_TEST_SANDBOX"] = attempts(folder, port, w.conf)
             p = w.start(command)
-            want = [(attempt, "done" if sandbox == "off" else error or connect) for attempt, error in ATTEMPTS]
+            want = [(a, unlimited(a, error) if sandbox == "off" else error or connect) for a, error in ATTEMPTS]
             equal(results(w, "serve"), want, sandbox)
             stop(p)
             equal(os.path.exists(os.path.join(folder, "made")), sandbox == "off")

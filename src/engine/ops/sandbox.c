@@ -31,6 +31,7 @@
 /* read repeatedly: when the file is replaced, the process must be restarted */
 #define WATCHED (1u << 8)
 #define LINKED (1u << 9) /* often a symbolic link into a folder whose files are replaced */
+#define KEPT FW_LANDLOCK_KEPT
 #define READ FW_LANDLOCK_READ
 #define FOLDER (FW_LANDLOCK_READ | FW_LANDLOCK_WRITE | FW_LANDLOCK_MAKE)
 
@@ -72,7 +73,14 @@ static const struct {
 	{"/etc/krb5.conf", READ},
 	{"/etc/krb5.conf.d", READ},
 	{"/etc/gss", READ},
-	{"/proc", READ}, /* Landlock denies access to memory and descriptors of other processes */
+	{"/proc/self", READ | KEPT},
+	{"/proc/meminfo", READ | KEPT},
+	{"/proc/cpuinfo", READ | KEPT},
+	{"/proc/stat", READ | KEPT},
+	{"/proc/sys/crypto", READ | KEPT},
+	{"/proc/sys/kernel", READ | KEPT},
+	{"/proc/sys/net", READ | KEPT},
+	{"/proc/sys/vm", READ | KEPT},
 	{"/sys/devices/system", READ},
 	{"/sys/fs/cgroup", READ},
 	{"/sys/kernel/mm", READ},
@@ -302,7 +310,7 @@ bool fw_sandbox_is_stale(const struct fw_sandbox_mark *was, const struct fw_sand
 
 static void landlock_add_path(void *ctx, const char *path, unsigned how)
 {
-	fw_landlock_path(ctx, path, how & (READ | FOLDER));
+	fw_landlock_path(ctx, path, how & (READ | FOLDER | KEPT));
 }
 
 /*
@@ -328,6 +336,36 @@ static int layer_enter_landlock(
 	return fw_landlock_enter(&land);
 }
 
+/* Is this a file that only its owner, another user, may use as this process needs it? */
+static bool file_is_foreign(const char *path, unsigned how)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_uid != geteuid() && (how & FW_LANDLOCK_WRITE || !(st.st_mode & S_IROTH)) &&
+		!S_ISCHR(st.st_mode);
+}
+
+static void foreign_add(void *ctx, const char *path, unsigned how)
+{
+	*(bool *)ctx |= file_is_foreign(path, how);
+}
+
+/* Returns 0 or a negative errno. */
+static int layer_enter_privileges(
+	const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *reach)
+{
+	bool foreign = reach->itself && file_is_foreign(reach->itself, FW_LANDLOCK_WRITE);
+
+#ifdef __linux__
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+#endif
+	if (who == FW_SANDBOX_MASTER)
+		return 0;
+	paths_add_all(c, who, reach, foreign_add, &foreign);
+	return fw_caps_drop(foreign);
+}
+
 /* Applies a layer. Returns 0 or a negative errno. */
 static int layer_enter(const struct fw_config *c, enum fw_sandbox_role who, enum fw_sandbox_layer layer,
 	const struct fw_store_reach *reach)
@@ -336,15 +374,17 @@ static int layer_enter(const struct fw_config *c, enum fw_sandbox_role who, enum
 	bool no_connect = connect_is_limited(c, who, reach) && layer_is_supported(FW_SANDBOX_PORTS);
 
 	switch (layer) {
-#ifdef __linux__
 	case FW_SANDBOX_PRIVILEGES:
-		return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
+		return layer_enter_privileges(c, who, reach);
+#ifdef __linux__
 	case FW_SANDBOX_MEMORY:
 		return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || setrlimit(RLIMIT_CORE, &none) ? -errno : 0;
 #endif
 	case FW_SANDBOX_FILES:
 		return layer_enter_landlock(c, who, reach, no_connect);
 	case FW_SANDBOX_CALLS:
+		if (who != FW_SANDBOX_MASTER)
+			fw_sandbox_preload(c);
 		return fw_seccomp_apply(who, no_connect);
 	default:
 		return 0; /* ports: together with the files; layout: by child.c, earlier */

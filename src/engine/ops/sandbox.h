@@ -18,6 +18,15 @@ bool fw_sandbox_is(const struct fw_config *c, const char *word);
  */
 FW_MUST_CHECK int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_layer layer, int e, struct fw_err *err);
 
+/* sandbox_preload.c: loads the libraries that this child would load late. */
+void fw_sandbox_preload(const struct fw_config *c);
+
+/*
+ * sandbox_caps.c: gives up all capabilities of this process; keep_files: but those by which root
+ * uses files of other users. Returns 0 or a negative errno.
+ */
+FW_MUST_CHECK int fw_caps_drop(bool keep_files);
+
 /* ---- sandbox_seccomp.c: seccomp -------------------------------------------- */
 
 const char *fw_seccomp_library(void); /* name and version; NULL: not in this build */
@@ -34,6 +43,11 @@ enum fw_landlock_right {
 	FW_LANDLOCK_READ = 1 << 0, /* a folder: everything below it */
 	FW_LANDLOCK_WRITE = 1 << 1,
 	FW_LANDLOCK_MAKE = 1 << 2, /* create and remove files in this folder */
+	/*
+	 * keep a descriptor of it: /proc forgets its files when memory is short, and a rule is for
+	 * the one that was there
+	 */
+	FW_LANDLOCK_KEPT = 1 << 3,
 };
 
 #define FW_LANDLOCK_ABI_PORTS 4

@@ -7,14 +7,18 @@
  * The result is EPERM: a library that only tries a call (io_uring, for example) goes on without it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #if FW_HAVE_SECCOMP
 #include <linux/netlink.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <seccomp.h>
 #endif
@@ -28,6 +32,8 @@
 #define MASTER (1u << FW_SANDBOX_MASTER)
 #define CHILD (1u << FW_SANDBOX_WORKER | 1u << FW_SANDBOX_SERVER | 1u << FW_SANDBOX_SENDER_SERVER)
 #define ALL (MASTER | CHILD)
+#define TYPE_MASK 0xfu   /* of a socket's type; flags are above */
+#define IOPRIO_PROCESS 1 /* IOPRIO_WHO_PROCESS of the kernel */
 
 /* By name: a call that libseccomp or this architecture does not know is skipped. */
 static const struct {
@@ -63,17 +69,20 @@ static const struct {
 	{ALL,
 		{"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid",
 			"setfsgid", "setuid32", "setgid32", "setreuid32", "setregid32", "setresuid32", "setresgid32",
-			"setgroups32", "setfsuid32", "setfsgid32", "capset", "mknod", "mknodat"}},
+			"setgroups32", "setfsuid32", "setfsgid32", "mknod", "mknodat"}},
+	{CHILD, {"capset"}}, /* the master's children drop theirs */
 	{CHILD,
 		{"chmod", "fchmodat", "fchmodat2", "chown", "chown32", "lchown", "lchown32", "fchownat", "setxattr",
-			"lsetxattr", "setxattrat", "removexattr", "lremovexattr", "removexattrat", "utime", "utimes",
-			"futimesat", "utimensat", "utimensat_time64"}},
+			"lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
+			"removexattrat", "utime", "utimes", "futimesat", "utimensat", "utimensat_time64"}},
 	/* System V and POSIX shared memory and messages */
 	{ALL,
 		{"shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semctl", "semtimedop", "semtimedop_time64",
 			"msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}},
 	/* a child stays a single process, so killing it ends all of it */
 	{CHILD, {"fork", "vfork", "tkill"}},
+	/* a socket that listens gets a port without bind(); the master opens those of the server */
+	{CHILD, {"listen"}},
 };
 
 struct deny_list {
@@ -119,7 +128,7 @@ static void refuse_clones(struct deny_list *l, enum fw_sandbox_role who)
 		call_refuse_when(l, EPERM, "clone", SCMP_CMP(at, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
 }
 
-/* No memory is writable and executable, and none becomes executable later. */
+/* No memory becomes executable any more: what libraries load late is loaded (sandbox_preload.c). */
 static void refuse_code(struct deny_list *l)
 {
 	static const char *const MAP[] = {
@@ -131,8 +140,7 @@ static void refuse_code(struct deny_list *l)
 	};
 
 	for (size_t i = 0; i < FW_N(MAP); i++)
-		call_refuse_when(
-			l, EPERM, MAP[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC, PROT_WRITE | PROT_EXEC));
+		call_refuse_when(l, EPERM, MAP[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
 	call_refuse_when(l, EPERM, "mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
 	call_refuse_when(l, EPERM, "pkey_mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
 }
@@ -150,6 +158,47 @@ static void refuse_sockets(struct deny_list *l)
 	/* protocols that Landlock's TCP rules do not cover */
 	call_refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_EQ, IPPROTO_SCTP));
 	call_refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_GT, UINT8_MAX)); /* multipath TCP and SMC */
+}
+
+/* In a child: no packets of its own making. Routing netlink has raw sockets only. */
+static void refuse_raw_sockets(struct deny_list *l)
+{
+	static const unsigned ALLOWED = 1u << SOCK_STREAM | 1u << SOCK_DGRAM | 1u << SOCK_SEQPACKET;
+
+	for (unsigned type = 0; type <= TYPE_MASK; type++) {
+		if (!(ALLOWED & 1u << type))
+			call_refuse(l, ESOCKTNOSUPPORT, "socket", 2,
+				(struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_NE, AF_NETLINK),
+					SCMP_A1(SCMP_CMP_MASKED_EQ, TYPE_MASK, type)});
+	}
+}
+
+/* The kernel signals the owner of a descriptor, which may be any process of the same user. */
+static void refuse_owners(struct deny_list *l)
+{
+	static const unsigned FCNTL[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG}, IOCTL[] = {FIOSETOWN, SIOCSPGRP};
+
+	/* the kernel reads the lower half of the argument */
+	for (size_t i = 0; i < FW_N(FCNTL); i++) {
+		call_refuse_when(l, EPERM, "fcntl", SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, FCNTL[i]));
+		call_refuse_when(l, EPERM, "fcntl64", SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, FCNTL[i]));
+	}
+	for (size_t i = 0; i < FW_N(IOCTL); i++)
+		call_refuse_when(l, EPERM, "ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, IOCTL[i]));
+}
+
+/* Priorities and processors of others: 0 is the caller. */
+static void refuse_scheduling(struct deny_list *l)
+{
+	static const char *const OF_PROCESS[] = {
+		"sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"};
+
+	for (size_t i = 0; i < FW_N(OF_PROCESS); i++)
+		call_refuse_when(l, EPERM, OF_PROCESS[i], SCMP_A0(SCMP_CMP_NE, 0));
+	call_refuse_when(l, EPERM, "setpriority", SCMP_A0(SCMP_CMP_NE, PRIO_PROCESS));
+	call_refuse_when(l, EPERM, "setpriority", SCMP_A1(SCMP_CMP_NE, 0));
+	call_refuse_when(l, EPERM, "ioprio_set", SCMP_A0(SCMP_CMP_NE, IOPRIO_PROCESS));
+	call_refuse_when(l, EPERM, "ioprio_set", SCMP_A1(SCMP_CMP_NE, 0));
 }
 
 /* TCP Fast Open connects in a send call. */
@@ -177,6 +226,12 @@ static void refuse_all(struct deny_list *l, enum fw_sandbox_role who, bool no_co
 		/* children inherit the filter, and their dynamic loader needs the calls below */
 		return;
 	refuse_code(l);
+	/* SQLite gives a journal the mode of its file, which runs as nobody else */
+	call_refuse_when(l, EPERM, "fchmod", SCMP_A1(SCMP_CMP_MASKED_EQ, S_ISUID, S_ISUID));
+	call_refuse_when(l, EPERM, "fchmod", SCMP_A1(SCMP_CMP_MASKED_EQ, S_ISGID, S_ISGID));
+	refuse_raw_sockets(l);
+	refuse_owners(l);
+	refuse_scheduling(l);
 	/* signal 0 only tests for existence */
 	call_refuse_when(l, EPERM, "kill", SCMP_A1(SCMP_CMP_NE, 0));
 	call_refuse_when(l, EPERM, "tgkill", SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));

@@ -4,16 +4,23 @@
  * FEEDWHEEL_TEST_SANDBOX lists, and logs each result.
  *
  *	read=PATH write=PATH chmod=PATH connect=PORT bind=PORT signal= ptrace= fork= keys= ring=
- *	code= socket= exec= command=PATH append=PATH
+ *	code= socket= exec= command=PATH append=PATH owner= listen= raw= scheduler= capabilities=
+ *	mode=PATH environ= scribble=BYTE
+ *
+ * An attempt with several ways is done if any way works.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,6 +32,8 @@
 #include "engine/ops/sandbox.h"
 #include "engine/orders/runner.h"
 #include "base/banned.h"
+
+#define PAGE ((size_t)4096)
 
 static int try_open(const char *path, int flags)
 {
@@ -71,14 +80,151 @@ static int try_fork(void)
 	return waitpid(pid, NULL, 0) == pid ? 0 : errno;
 }
 
+/* The result of another way: e of the ways before it is 0 if one works. */
+static int way(int e, long rc)
+{
+	return e && rc < 0 ? errno : 0;
+}
+
+/* Memory that is writable and executable, and a file that is mapped both ways. */
 static int try_code(void)
 {
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = memfd_create("code", MFD_CLOEXEC), e = way(EPERM, p == MAP_FAILED ? -1 : 0);
 
-	if (p == MAP_FAILED)
-		return errno;
-	munmap(p, 4096);
-	return 0;
+	if (p != MAP_FAILED)
+		munmap(p, PAGE);
+	p = ftruncate(fd, PAGE) ? MAP_FAILED : mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	e = way(e, p == MAP_FAILED ? -1 : 0);
+	if (p != MAP_FAILED)
+		munmap(p, PAGE);
+	close(fd);
+	return e;
+}
+
+/* The kernel sends the signal that F_SETSIG names to the owner. */
+static int try_owner(void)
+{
+	struct f_owner_ex owner = {.type = F_OWNER_PID, .pid = getppid()};
+	int pair[2], pid = getppid(), e = EPERM;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return EIO;
+	e = way(e, fcntl(pair[0], F_SETOWN, pid));
+	e = way(e, syscall(SYS_fcntl, pair[0], F_SETOWN | INT64_C(1) << 32, pid)); /* the kernel reads 32 bits */
+	e = way(e, fcntl(pair[0], F_SETOWN_EX, &owner));
+	e = way(e, fcntl(pair[0], F_SETSIG, SIGCONT));
+	e = way(e, ioctl(pair[0], FIOSETOWN, &pid));
+	e = way(e, ioctl(pair[0], SIOCSPGRP, &pid));
+	close(pair[0]);
+	close(pair[1]);
+	return e;
+}
+
+/* Without bind() the kernel chooses the port. */
+static int try_listen(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), e = way(EPERM, listen(fd, 1));
+
+	close(fd);
+	return e;
+}
+
+static int try_raw(void)
+{
+	const int kinds[][3] = {{AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW}, {AF_INET6, SOCK_RAW, IPPROTO_ICMPV6},
+		{AF_INET, SOCK_PACKET, 0}, {AF_PACKET, SOCK_RAW, 0}};
+	int e = ESOCKTNOSUPPORT;
+
+	for (size_t i = 0; i < FW_N(kinds); i++) {
+		int fd = socket(kinds[i][0], kinds[i][1], kinds[i][2]);
+
+		e = fd < 0 && e ? ESOCKTNOSUPPORT : 0; /* the families have errors of their own */
+		if (fd >= 0)
+			close(fd);
+	}
+	return e;
+}
+
+/* Priority and processors of the master. */
+static int try_scheduler(void)
+{
+	struct sched_param param = {0};
+	pid_t pid = getppid();
+	cpu_set_t set;
+	int e = EPERM;
+
+	e = way(e, sched_getaffinity(0, sizeof(set), &set) ? -1 : sched_setaffinity(pid, sizeof(set), &set));
+	e = way(e, setpriority(PRIO_PROCESS, (id_t)pid, 0));
+	e = way(e, setpriority(PRIO_USER, 0, 0));
+	e = way(e, sched_setscheduler(pid, SCHED_OTHER, &param));
+	e = way(e, sched_setparam(pid, &param));
+	return way(e, syscall(SYS_ioprio_set, 1, pid, 2 << 13 | 4));
+}
+
+/* 0: this process has a capability, in whatever set. */
+static int try_capabilities(void)
+{
+	static const char *const SETS[] = {"CapInh:", "CapPrm:", "CapEff:", "CapAmb:"};
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[200];
+	bool any = false;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		for (size_t i = 0; i < FW_N(SETS); i++)
+			any |= fw_str_starts(fw_str(line), fw_str(SETS[i])) && strpbrk(line + 7, "123456789abcdef");
+	}
+	if (f)
+		fclose(f);
+	return f && any ? 0 : EPERM;
+}
+
+/* A set-user-ID bit, by a descriptor. */
+static int try_mode(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), e = way(EPERM, fd < 0 ? -1 : fchmod(fd, 04711));
+
+	if (fd >= 0)
+		close(fd);
+	return e;
+}
+
+/* What /proc shows of the master, even to root. */
+static int try_environ(void)
+{
+	static const char *const NAME[] = {"environ", "maps", "cmdline"};
+	int e = EACCES;
+
+	for (size_t i = 0; i < FW_N(NAME); i++) {
+		char path[60];
+
+		(void)fw_snprintf(path, sizeof(path), "/proc/%d/%s", (int)getppid(), NAME[i]);
+		e = e ? try_open(path, O_RDONLY) : 0;
+	}
+	return e;
+}
+
+/* Fill the memory that is shared with the master and others with a byte. */
+static int try_scribble(const char *byte)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[400];
+	int e = ENOENT;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned long from, to;
+		char rights[5];
+
+		if (!strstr(line, "memfd:feedwheel") || sscanf(line, "%lx-%lx %4s", &from, &to, rights) != 3)
+			continue;
+		e = rights[1] == 'w' ? 0 : e;
+		if (rights[1] == 'w')
+			memset((void *)from, (int)strtol(byte, NULL, 16),
+				to - from); /* NOLINT: the address is /proc's */
+	}
+	if (f)
+		fclose(f);
+	return e;
 }
 
 static int try_family(void)
@@ -169,6 +315,22 @@ static int try_one(struct fw_str what, const char *value)
 		return try_family();
 	if (fw_str_eq(what, FW_STR("exec")))
 		return try_exec();
+	if (fw_str_eq(what, FW_STR("owner")))
+		return try_owner();
+	if (fw_str_eq(what, FW_STR("listen")))
+		return try_listen();
+	if (fw_str_eq(what, FW_STR("raw")))
+		return try_raw();
+	if (fw_str_eq(what, FW_STR("scheduler")))
+		return try_scheduler();
+	if (fw_str_eq(what, FW_STR("capabilities")))
+		return try_capabilities();
+	if (fw_str_eq(what, FW_STR("mode")))
+		return try_mode(value);
+	if (fw_str_eq(what, FW_STR("environ")))
+		return try_environ();
+	if (fw_str_eq(what, FW_STR("scribble")))
+		return try_scribble(value);
 	if (fw_str_eq(what, FW_STR("command")))
 		return try_runner(value, NULL);
 	if (fw_str_eq(what, FW_STR("append")))

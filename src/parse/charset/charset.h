@@ -37,6 +37,9 @@ struct fw_charset_result {
 FW_MUST_CHECK int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, struct fw_str content_type,
 	struct fw_charset_result *r, struct fw_err *err);
 
+/* decode.c: see fw_parse_preload(). */
+void fw_charset_preload(void);
+
 /*
  * Map a WHATWG label to its encoding name ("latin1" -> "windows-1252"). NULL: unknown label. White
  * space around the label and its case are ignored.

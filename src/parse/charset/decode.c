@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "parse/charset/charset.h"
 #include "parse/charset/decode.h"
 #include "parse/charset/table.h"
 #include "base/banned.h"
@@ -568,9 +569,11 @@ static void batch_add_jis(struct batch *b, unsigned row, unsigned cell, size_t a
 }
 
 /* JIS X 0212 is rare: convert one character at a time. */
+#define ICONV_JIS0212 "EUC-JP"
+
 static void decode_put_jis0212(struct decode_out *o, const unsigned char *p, size_t at)
 {
-	iconv_t cd = iconv_open("UTF-8", "EUC-JP");
+	iconv_t cd = iconv_open("UTF-8", ICONV_JIS0212);
 	char *in = (char *)(uintptr_t)p, *to;
 	size_t left = 3, space = 8;
 
@@ -683,20 +686,31 @@ static void from_iso2022jp(struct batch *b, struct fw_str s)
 	}
 }
 
+static const struct {
+	const char *iconv;
+	step_fn *step;
+	bool pairs;
+} HOW[] = {
+	[GB18030] = {"GB18030", step_gb18030, false},
+	[BIG5] = {"BIG5-HKSCS", step_big5, false},
+	[EUC_KR] = {"CP949", step_euc_kr, false},
+	[SHIFT_JIS] = {"CP932", step_shift_jis, false},
+	[EUC_JP] = {"CP932", step_euc_jp, true},
+	[ISO_2022_JP] = {"CP932", NULL, true},
+};
+
+void fw_charset_preload(void)
+{
+	/* left open: the C library unloads a table that nobody uses */
+	(void)iconv_open("UTF-8", ICONV_JIS0212);
+	for (size_t i = 0; i < FW_N(HOW); i++) {
+		if (HOW[i].iconv)
+			(void)iconv_open("UTF-8", HOW[i].iconv);
+	}
+}
+
 static void from_multi_byte(struct decode_out *o, enum codec codec, struct fw_str s)
 {
-	static const struct {
-		const char *iconv;
-		step_fn *step;
-		bool pairs;
-	} HOW[] = {
-		[GB18030] = {"GB18030", step_gb18030, false},
-		[BIG5] = {"BIG5-HKSCS", step_big5, false},
-		[EUC_KR] = {"CP949", step_euc_kr, false},
-		[SHIFT_JIS] = {"CP932", step_shift_jis, false},
-		[EUC_JP] = {"CP932", step_euc_jp, true},
-		[ISO_2022_JP] = {"CP932", NULL, true},
-	};
 	struct batch b;
 
 	b.o = o;

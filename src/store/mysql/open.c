@@ -19,6 +19,7 @@
 #include "base/banned.h"
 
 #define CONNECT_TIMEOUT_S 10
+#define LOGIN_PLUGIN 2 /* MYSQL_CLIENT_AUTHENTICATION_PLUGIN, of a header of inner parts */
 /* without a byte from the server; then the connection counts as broken */
 #define READ_TIMEOUT_S 300
 /* TCP closes the connection when sent bytes are not acknowledged for this long */
@@ -402,9 +403,23 @@ static int mysql_open(const struct fw_store_config *cfg, struct store **out, str
 
 static const char *const mysql_schemes[] = {FW_STORE_MYSQL_SCHEMES};
 
+/* The server chooses how its user logs in. */
+static void mysql_preload(void)
+{
+	static const char *const LOGIN[] = {"caching_sha2_password", "sha256_password", "client_ed25519", "parsec",
+		"dialog", "mysql_clear_password", "auth_gssapi_client"};
+	MYSQL *c = mysql_init(NULL);
+
+	for (size_t i = 0; c && i < FW_N(LOGIN); i++)
+		(void)mysql_load_plugin(c, LOGIN[i], LOGIN_PLUGIN, 0);
+	if (c)
+		mysql_close(c);
+}
+
 const struct store_driver store_mysql = {
 	.name = "mysql",
 	.schemes = mysql_schemes,
+	.preload = mysql_preload,
 	.open = mysql_open,
 	.close = mysql_db_close,
 	.inspect = mysql_inspect,
