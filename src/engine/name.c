@@ -9,12 +9,15 @@
  * name and store do not misjudge each other. `birth` is the kernel's start time of the process: it
  * reveals a pid that was reused. Without a /proc of our own pid namespace there is no `space`, and
  * no worker counts as dead. Its lease then expires, as after a reboot or when another machine takes
- * over.
+ * over. A sandboxed process sees no births of others: to it a reused pid is alive, and that lease
+ * expires too.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -112,6 +115,21 @@ void fw_worker_name(char *out, size_t size, int index)
 	(void)fw_snprintf(out, size, "%s/%lld/%d/%lld/%s", host, (long long)getpid(), index, (long long)now_ms, tag);
 }
 
+/* Has it exited, though its parent has not waited for it? Also in a sandbox. */
+static bool process_has_exited(int64_t pid)
+{
+	struct pollfd p = {.fd = -1, .events = POLLIN};
+	bool has;
+
+#ifdef SYS_pidfd_open
+	p.fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0u);
+#endif
+	has = p.fd >= 0 && poll(&p, 1, 0) > 0;
+	if (p.fd >= 0)
+		close(p.fd);
+	return has;
+}
+
 bool fw_worker_is_dead(const char *name)
 {
 	struct fw_str word, rest = fw_str(name);
@@ -129,9 +147,8 @@ bool fw_worker_is_dead(const char *name)
 	(void)fw_snprintf(here, sizeof(here), "%016llx", (unsigned long long)space);
 	if (!space || !fw_str_eq(word, fw_str(here)) || !fw_str_int(rest, &start_ticks))
 		return false;
-	if (kill((pid_t)pid, 0) && errno == ESRCH)
+	if ((kill((pid_t)pid, 0) && errno == ESRCH) || process_has_exited(pid))
 		return true;
-	/* a zombie is dead, even if its parent does not wait for it */
 	return process_stat_read(pid, &stat) &&
 		(stat.start_ticks != start_ticks || stat.state == 'Z' || stat.state == 'X');
 }

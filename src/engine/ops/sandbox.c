@@ -79,7 +79,6 @@ static const struct {
 	{"/proc/stat", READ | KEPT},
 	{"/proc/sys/crypto", READ | KEPT},
 	{"/proc/sys/kernel", READ | KEPT},
-	{"/proc/sys/net", READ | KEPT},
 	{"/proc/sys/vm", READ | KEPT},
 	{"/sys/devices/system", READ},
 	{"/sys/fs/cgroup", READ},
