@@ -1,25 +1,39 @@
 /* SPDX-License-Identifier: ISC */
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/run/child.h"
 #include "engine/meter.h"
 #include "base/banned.h"
 
-struct fw_meter {
-	size_t workers, slot_n;
-	size_t bytes; /* of this mapping */
-	int fd;       /* the master's descriptor; -1: none */
+/* One file without a name, as this process has it. */
+struct meter_part {
+	void *p; /* NULL: not mapped here */
+	int fd;  /* -1: none */
+};
+
+/* Written by the master. */
+struct meter_board {
 	int64_t started_ms;
 	pid_t master;
-	struct fw_meter_usage master_usage;
-	struct fw_meter_slot slot[];
+	struct fw_meter_usage usage;
+	struct {
+		_Atomic pid_t pid; /* 0: not running */
+		_Atomic uint64_t restarts;
+	} child[];
+};
+
+struct fw_meter {
+	size_t workers, slot_n;
+	size_t own_bytes;
+	struct meter_part board, child[];
 };
 
 #define MS(n) (INT64_C(1000) * (n))
@@ -51,20 +65,102 @@ const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n)
 
 /* ---- create and destroy -------------------------------------------------- */
 
-struct fw_meter *fw_meter_create(size_t workers, bool server)
+static size_t meter_board_bytes(const struct fw_meter *m)
 {
-	size_t slot_n = workers + server, bytes = sizeof(struct fw_meter) + slot_n * sizeof(struct fw_meter_slot);
-	int fd;
-	struct fw_meter *m = child_memory(bytes, &fd);
+	return sizeof(struct meter_board) + m->slot_n * sizeof(((struct meter_board *)0)->child[0]);
+}
+
+/* What a child has: its slot, then its own. */
+static size_t meter_child_bytes(const struct fw_meter *m)
+{
+	return sizeof(struct fw_meter_slot) + m->own_bytes;
+}
+
+static struct meter_board *meter_board(const struct fw_meter *m)
+{
+	assert(m->board.p);
+	return m->board.p;
+}
+
+/*
+ * A file without a name whose size is final: a child that made it shorter would end all who map it.
+ */
+static int part_file_create(size_t bytes)
+{
+#ifdef MFD_ALLOW_SEALING
+	int fd = memfd_create("feedwheel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0 &&
+		(ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+#else
+	(void)bytes;
+	return -1;
+#endif
+}
+
+/* Map it; without a descriptor new memory, for children that are forked. */
+static bool part_map(struct meter_part *part, size_t bytes, int rights)
+{
+	void *p = mmap(part->p, bytes, rights,
+		MAP_SHARED | (part->fd < 0 ? MAP_ANONYMOUS : 0) | (part->p ? MAP_FIXED : 0), part->fd, 0);
+
+	part->p = p == MAP_FAILED ? part->p : p;
+	return p != MAP_FAILED;
+}
+
+static void part_close(struct meter_part *part)
+{
+	if (part->fd >= 0)
+		close(part->fd);
+	part->fd = -1;
+}
+
+static void part_drop(struct meter_part *part, size_t bytes)
+{
+	part_close(part);
+	if (part->p)
+		munmap(part->p, bytes);
+	part->p = NULL;
+}
+
+static struct fw_meter *meter_alloc(size_t workers, size_t slot_n, size_t own_bytes)
+{
+	struct fw_meter *m = calloc(1, sizeof(*m) + slot_n * sizeof(m->child[0]));
 
 	if (!m)
 		return NULL;
-	m->fd = fd;
-	m->workers = workers;
-	m->slot_n = slot_n;
-	m->bytes = bytes;
-	m->started_ms = fw_now_ms(); /* wall clock: for people */
-	m->master = getpid();
+	*m = (struct fw_meter){.workers = workers, .slot_n = slot_n, .own_bytes = own_bytes, .board.fd = -1};
+	for (size_t i = 0; i < slot_n; i++)
+		m->child[i].fd = -1;
+	return m;
+}
+
+struct fw_meter *fw_meter_create(size_t workers, bool server, size_t own_bytes)
+{
+	struct fw_meter *m = meter_alloc(workers, workers + server, own_bytes);
+	bool fine;
+
+	if (!m)
+		return NULL;
+	m->board.fd = part_file_create(meter_board_bytes(m));
+	fine = part_map(&m->board, meter_board_bytes(m), PROT_READ | PROT_WRITE);
+	for (size_t i = 0; i < m->slot_n && fine; i++) {
+		m->child[i].fd = part_file_create(meter_child_bytes(m));
+		fine = part_map(&m->child[i], meter_child_bytes(m), PROT_READ | PROT_WRITE);
+	}
+	if (!fine) {
+		int e = errno;
+
+		fw_meter_destroy(m);
+		errno = e;
+		return NULL;
+	}
+	meter_board(m)->started_ms = fw_now_ms(); /* wall clock: for people */
+	meter_board(m)->master = getpid();
 	return m;
 }
 
@@ -72,30 +168,95 @@ void fw_meter_destroy(struct fw_meter *m)
 {
 	if (!m)
 		return;
-	if (m->fd >= 0)
-		close(m->fd);
-	munmap(m, m->bytes);
-}
-
-int fw_meter_fd(const struct fw_meter *m)
-{
-	return m->fd;
-}
-
-struct fw_meter *fw_meter_open(int fd)
-{
-	struct stat st;
-	struct fw_meter *m = fstat(fd, &st) ? MAP_FAILED :
-					      mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	close(fd);
-	return m == MAP_FAILED ? NULL : m;
+	for (size_t i = 0; i < m->slot_n; i++)
+		part_drop(&m->child[i], meter_child_bytes(m));
+	part_drop(&m->board, meter_board_bytes(m));
+	free(m);
 }
 
 struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i)
 {
-	assert(i < m->slot_n);
-	return &m->slot[i];
+	assert(i < m->slot_n && m->child[i].p);
+	return m->child[i].p;
+}
+
+void *fw_meter_own(struct fw_meter *m, size_t i)
+{
+	return fw_meter_slot(m, i) + 1;
+}
+
+/* ---- what a child gets --------------------------------------------------- */
+
+/*
+ * The same file, for reading: it cannot be mapped for writing. Returns a descriptor or a negative
+ * errno.
+ */
+static int part_open_again(const struct meter_part *part, int flags)
+{
+	char path[40];
+	int fd;
+
+	(void)fw_snprintf(path, sizeof(path), "/proc/self/fd/%d", part->fd);
+	fd = open(path, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+int fw_meter_hand_over(const struct fw_meter *m, size_t i, int fd[FW_METER_FDS])
+{
+	int n = 0;
+
+	fd[n++] = m->child[i].fd;
+	if (m->child[i].fd < 0 || fcntl(m->child[i].fd, F_SETFD, 0))
+		return -errno;
+	for (size_t k = 0; i == m->workers && k <= m->workers; k++) { /* the board, and the workers */
+		fd[n] = part_open_again(k ? &m->child[k - 1] : &m->board, O_RDONLY);
+		if (fd[n++] < 0)
+			return fd[n - 1];
+	}
+	return n;
+}
+
+struct fw_meter *fw_meter_open(size_t workers, size_t slot_n, size_t own_bytes, size_t i, const int *fd, size_t fd_n)
+{
+	struct fw_meter *m = meter_alloc(workers, slot_n, own_bytes);
+	bool fine = m && i < slot_n && fd_n >= 1;
+
+	for (size_t k = 0; k < fd_n && fine; k++) {
+		struct meter_part *part = !k ? &m->child[i] : k == 1 ? &m->board : &m->child[k - 2];
+
+		part->fd = fd[k];
+		fine = part_map(
+			part, k == 1 ? meter_board_bytes(m) : meter_child_bytes(m), PROT_READ | (k ? 0 : PROT_WRITE));
+		part_close(part); /* which could be opened again, for writing */
+	}
+	if (!fine)
+		fw_meter_destroy(m);
+	return fine ? m : NULL;
+}
+
+static void part_narrow(struct meter_part *part, size_t bytes, bool reads)
+{
+	int fd = reads && part->fd >= 0 ? part_open_again(part, O_RDONLY | O_CLOEXEC) : -1;
+
+	part_close(part);
+	part->fd = fd;
+	if (reads && (fd < 0 || !part_map(part, bytes, PROT_READ)))
+		(void)mprotect(part->p, bytes, PROT_READ);
+	if (reads)
+		part_close(part);
+	else
+		part_drop(part, bytes);
+}
+
+void fw_meter_narrow(struct fw_meter *m, size_t i)
+{
+	for (size_t k = 0; k < m->slot_n; k++) {
+		if (k == i)
+			part_close(&m->child[k]);
+		else
+			part_narrow(&m->child[k], meter_child_bytes(m), i == m->workers);
+	}
+	part_narrow(&m->board, meter_board_bytes(m), i == m->workers);
 }
 
 /* ---- counting ------------------------------------------------------------ */
@@ -154,35 +315,54 @@ static void meter_slot_read(const struct fw_meter_slot *s, struct fw_meter_sum *
 	meter_sum(&out->in_flight, &s->in_flight, 1, memory_order_relaxed);
 	meter_sum(&out->slots, &s->slots, 1, memory_order_relaxed);
 	meter_sum(&out->offline, &s->offline, 1, memory_order_relaxed);
-	meter_sum(&out->worker_restarts, &s->restarts, 1, memory_order_relaxed);
 	for (size_t i = 0; i < FW_TIMING_N; i++) {
 		meter_sum(out->timing[i].bucket, s->timing[i].bucket, FW_METER_BUCKETS, memory_order_relaxed);
 		meter_sum(&out->timing[i].sum_us, &s->timing[i].sum_us, 1, memory_order_relaxed);
 	}
-	out->alive += atomic_load(&s->pid) != 0;
 }
 
 void fw_meter_read(const struct fw_meter *m, struct fw_meter_sum *out)
 {
-	*out = (struct fw_meter_sum){.workers = (uint32_t)m->workers, .started_ms = m->started_ms};
-	for (size_t i = 0; i < m->workers; i++)
-		meter_slot_read(&m->slot[i], out);
+	const struct meter_board *board = meter_board(m);
+
+	*out = (struct fw_meter_sum){.workers = (uint32_t)m->workers, .started_ms = board->started_ms};
+	for (size_t i = 0; i < m->workers; i++) {
+		meter_slot_read(m->child[i].p, out);
+		out->worker_restarts += atomic_load_explicit(&board->child[i].restarts, memory_order_relaxed);
+		out->alive += atomic_load(&board->child[i].pid) != 0;
+	}
 	if (m->slot_n > m->workers)
-		out->server_restarts = atomic_load(&m->slot[m->workers].restarts);
+		out->server_restarts = atomic_load(&board->child[m->workers].restarts);
 }
 
 /* ---- processes ----------------------------------------------------------- */
 
-void meter_slot_reset(struct fw_meter_slot *s)
+void meter_child_prepare(struct fw_meter *m, size_t i)
 {
+	struct fw_meter_slot *s = fw_meter_slot(m, i);
+
 	atomic_store(&s->heartbeat_mono_ms, 0);
 	atomic_store(&s->usage.rss_bytes, -1);
 	atomic_store(&s->usage.cpu_ms, -1);
 }
 
-void meter_slot_clear(struct fw_meter_slot *s)
+void meter_child_start(struct fw_meter *m, size_t i, pid_t pid)
 {
-	atomic_store(&s->pid, 0);
+	assert(i < m->slot_n);
+	atomic_store(&meter_board(m)->child[i].pid, pid);
+}
+
+void meter_child_restart(struct fw_meter *m, size_t i)
+{
+	assert(i < m->slot_n);
+	meter_add(&meter_board(m)->child[i].restarts, 1);
+}
+
+void meter_child_end(struct fw_meter *m, size_t i)
+{
+	struct fw_meter_slot *s = fw_meter_slot(m, i);
+
+	meter_child_start(m, i, 0);
 	atomic_store(&s->in_flight, 0);
 	atomic_store(&s->offline, 0);
 	atomic_store(&s->unavailable, 0);
@@ -209,13 +389,13 @@ void meter_usage_update(struct fw_meter_usage *out)
 
 void fw_meter_master_usage(struct fw_meter *m)
 {
-	meter_usage_update(&m->master_usage);
+	meter_usage_update(&meter_board(m)->usage);
 }
 
 void fw_meter_heartbeat(struct fw_meter *m)
 {
 	if (m->slot_n > m->workers)
-		atomic_store(&m->slot[m->workers].heartbeat_mono_ms, fw_mono_ms());
+		atomic_store(&fw_meter_slot(m, m->workers)->heartbeat_mono_ms, fw_mono_ms());
 }
 
 static void meter_process_read(const struct fw_meter_usage *usage, struct fw_meter_process *p)
@@ -237,17 +417,17 @@ size_t fw_meter_process_n(const struct fw_meter *m)
 
 bool fw_meter_process(const struct fw_meter *m, size_t i, struct fw_meter_process *out)
 {
-	const struct fw_meter_usage *usage = i == 0 || i > m->slot_n ? &m->master_usage : &m->slot[i - 1].usage;
+	const struct meter_board *board = meter_board(m);
+	const struct fw_meter_slot *slot = i && i <= m->slot_n ? m->child[i - 1].p : NULL;
 
-	if (i == 0)
-		*out = (struct fw_meter_process){.what = "master", .pid = m->master};
-	else if (i <= m->workers)
-		*out = (struct fw_meter_process){
-			.what = "worker", .index = (int)i - 1, .pid = atomic_load(&m->slot[i - 1].pid)};
-	else
-		*out = (struct fw_meter_process){
-			.what = "server", .pid = i <= m->slot_n ? atomic_load(&m->slot[i - 1].pid) : 0};
+	*out = (struct fw_meter_process){.what = !i ? "master" :
+			i <= m->workers             ? "worker" :
+						      "server",
+		.index = i && i <= m->workers ? (int)i - 1 : 0,
+		.pid = !i    ? board->master :
+			slot ? atomic_load(&board->child[i - 1].pid) :
+			       0};
 	if (out->pid)
-		meter_process_read(usage, out);
+		meter_process_read(slot ? &slot->usage : &board->usage, out);
 	return out->pid != 0;
 }

@@ -154,6 +154,21 @@ def older_kernel(base):
         stop(p)
 
 
+@case("a worker that fills the memory it shares with anything ends no other process")
+def scribbles(base):
+    sandboxed("memory layout")
+    for byte in ("00", "41", "ff"):
+        folder = os.path.join(base, byte)
+        os.mkdir(folder)
+        w = trial_run(folder, [("scribble", byte)])
+        p = w.start("run", "--workers", "2")
+        for worker in ("worker 0", "worker 1"):
+            holds(("scribble", "done") in results(w, worker), w.last_log())
+        p.send_signal(signal.SIGTERM)
+        # 12: workers may not have come to their store, and end as they like
+        holds(p.wait(60) >= 0 and "master is gone" not in w.log(), w.last_log())
+
+
 @case("the server has the limits of a worker; beside workers it connects only to its store's TCP port, alone it "
       "delivers orders and connects to all; with sandbox = off it has no limits", needs="server")
 def server(base):

@@ -19,7 +19,7 @@
 
 #define CAPABILITIES_MAX 64 /* bits of the kernel's sets */
 
-/* Root may use the files of another user, and give its own to them, as SQLite does with a journal. */
+/* By these root uses files of another user, and gives it its own: SQLite does with a journal. */
 static const unsigned OF_FILES = 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_FOWNER;
 
 int fw_caps_drop(bool keep_files)
@@ -29,7 +29,7 @@ int fw_caps_drop(bool keep_files)
 
 	if (syscall(SYS_capget, &head, set))
 		return -errno;
-	/* the bounding set needs CAP_SETPCAP, and who lacks it gains nothing: no program is started */
+	/* needs CAP_SETPCAP; who lacks it gains nothing: it starts no program */
 	for (int i = 0; i < CAPABILITIES_MAX && prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
 		(void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* EINVAL: before Linux 4.3 */

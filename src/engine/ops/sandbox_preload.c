@@ -18,13 +18,13 @@
 
 #define LINE_MAX_BYTES 1024
 
-static void library_load(const char *name)
+static void preload_library(const char *name)
 {
 	(void)dlopen(name, RTLD_NOW | RTLD_LOCAL); /* NULL: it is not installed, or built in; it stays open */
 }
 
 /* "hosts: files mdns4_minimal [NOTFOUND=return] dns": each word but the first names a module. */
-static void name_services_load_line(struct fw_str line)
+static void preload_name_services_line(struct fw_str line)
 {
 	struct fw_str rest;
 
@@ -36,11 +36,11 @@ static void name_services_load_line(struct fw_str line)
 		if (!word.len || word.p[0] == '[' || memchr(word.p, '/', word.len))
 			continue;
 		if (fw_snprintf(library, sizeof(library), "libnss_%.*s.so.2", FW_STR_ARG(word)))
-			library_load(library);
+			preload_library(library);
 	}
 }
 
-static void name_services_load(void)
+static void preload_name_services(void)
 {
 	FILE *f = fopen("/etc/nsswitch.conf", "re");
 	char line[LINE_MAX_BYTES];
@@ -48,7 +48,7 @@ static void name_services_load(void)
 	while (f && fgets(line, sizeof(line), f)) {
 		for (char *p = line; *p; p++)
 			*p = (char)(*p == '\t' || *p == '\n' ? ' ' : *p == '#' ? 0 : *p);
-		name_services_load_line(fw_str(line));
+		preload_name_services_line(fw_str(line));
 	}
 	if (f)
 		fclose(f);
@@ -58,9 +58,9 @@ void fw_sandbox_preload(const struct fw_config *c)
 {
 	int e = errno;
 
-	library_load("libgcc_s.so.1"); /* by the C library, when a thread ends early */
+	preload_library("libgcc_s.so.1"); /* by the C library, when a thread ends early */
 	fw_parse_preload();
-	name_services_load();
+	preload_name_services();
 	fw_fetch_preload();
 	fw_store_preload(c->store);
 	errno = e;

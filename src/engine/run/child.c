@@ -4,7 +4,7 @@
  * again, so that each child has a memory layout of its own and an attacker cannot use what one
  * child leaked against the next. The master passes to it, as files without a name,
  *
- * - the run's shared memory and the meter,
+ * - its own memory in the meter, to the server also the slots of workers, which it may read,
  * - the pipe by which it sees the master's end,
  * - the configuration: the master may have read it long ago, and it may hold the store's password.
  */
@@ -38,9 +38,11 @@
 /* Head of the file, written and read by the same binary; the configuration follows. */
 struct child_handoff {
 	int64_t started_ms;
-	int shared_fd, meter_fd, master_fd, runner_fd;
+	int master_fd, runner_fd;
 	int index, n, slot_n;
+	int fd_n; /* of the meter */
 	bool first, once;
+	int fd[FW_METER_FDS];
 };
 
 /* ---- its life -------------------------------------------------------------------------------- */
@@ -48,7 +50,7 @@ struct child_handoff {
 /* Enter the sandbox, before any input from outside is read. */
 static int child_enter_sandbox(const struct child *c, enum fw_sandbox_role role)
 {
-	if (fw_sandbox_enter(c->config, role, &c->shared[c->index].err))
+	if (fw_sandbox_enter(c->config, role, &c->shared->err))
 		return WORKER_SYSTEM;
 #ifdef FW_TEST_HOOKS
 	fw_sandbox_test();
@@ -62,7 +64,7 @@ static int child_serve(const struct child *c)
 	fw_log_setup(fw_log_level_of(c->config->log_level), c->config->log_json, "serve");
 	if (child_enter_sandbox(c, c->n ? FW_SANDBOX_SERVER : FW_SANDBOX_SENDER_SERVER))
 		return WORKER_SYSTEM;
-	switch (c->serve(c->ctx, c->config, c->meter, c->master_fd, &c->shared[c->index].err)) {
+	switch (c->serve(c->ctx, c->config, c->meter, c->master_fd, &c->shared->err)) {
 	case 0:
 		return WORKER_LEFT;
 	case FW_EIO:
@@ -77,7 +79,7 @@ static int child_serve(const struct child *c)
 static int child_work(const struct child *c)
 {
 	struct worker_options wo = {.config = c->config,
-		.shared = &c->shared[c->index],
+		.shared = c->shared,
 		.meter = fw_meter_slot(c->meter, (size_t)c->index),
 		.index = c->index,
 		.workers = c->n,
@@ -117,21 +119,6 @@ static int file_open_nameless(void)
 #endif
 }
 
-void *child_memory(size_t bytes, int *fd)
-{
-	void *p;
-
-	*fd = file_open_nameless();
-	if (*fd >= 0 && ftruncate(*fd, (off_t)bytes)) {
-		close(*fd);
-		*fd = -1;
-	}
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, *fd < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED, *fd, 0);
-	if (p == MAP_FAILED && *fd >= 0)
-		close(*fd);
-	return p == MAP_FAILED ? NULL : p;
-}
-
 /* ---- anew ------------------------------------------------------------------------------------ */
 
 /* Keep the descriptor open across exec. */
@@ -144,8 +131,6 @@ static int fd_keep_on_exec(int fd)
 static int handoff_write(const struct child *c, int *fd)
 {
 	struct child_handoff h = {.started_ms = c->started_ms,
-		.shared_fd = c->shared_fd,
-		.meter_fd = fw_meter_fd(c->meter),
 		.master_fd = c->master_fd,
 		.runner_fd = c->runner_fd,
 		.index = c->index,
@@ -159,13 +144,14 @@ static int handoff_write(const struct child *c, int *fd)
 	*fd = file_open_nameless();
 	if (*fd < 0)
 		return -errno;
+	h.fd_n = fw_meter_hand_over(c->meter, (size_t)c->index, h.fd);
+	if (h.fd_n < 0)
+		return h.fd_n;
 	fw_buf_add(&b, &h, sizeof(h));
 	config_write(c->config, &b);
 	rc = b.rc ? -ENOMEM : -fw_write_all(*fd, b.p, b.len);
 	fw_buf_finish(&b);
 	rc = rc ? rc : fd_keep_on_exec(*fd);
-	rc = rc ? rc : fd_keep_on_exec(h.shared_fd);
-	rc = rc ? rc : fd_keep_on_exec(h.meter_fd);
 	rc = rc || h.runner_fd < 0 ? rc : fd_keep_on_exec(h.runner_fd);
 	return rc ? rc : fd_keep_on_exec(h.master_fd);
 }
@@ -250,7 +236,8 @@ static int handoff_read(int fd, struct child *c, struct fw_config **config, stru
 	if (rc)
 		return rc;
 	*c = (struct child){.config = *config,
-		.meter = fw_meter_open(h.meter_fd),
+		.meter = fw_meter_open(
+			(size_t)h.n, (size_t)h.slot_n, sizeof(*c->shared), (size_t)h.index, h.fd, (size_t)h.fd_n),
 		.index = h.index,
 		.n = h.n,
 		.slot_n = h.slot_n,
@@ -259,12 +246,10 @@ static int handoff_read(int fd, struct child *c, struct fw_config **config, stru
 		.first = h.first,
 		.once = h.once,
 		.started_ms = h.started_ms};
-	c->shared = mmap(
-		NULL, (size_t)h.slot_n * sizeof(*c->shared), PROT_READ | PROT_WRITE, MAP_SHARED, h.shared_fd, 0);
-	close(h.shared_fd);
-	return c->meter && c->shared != MAP_FAILED ?
-		0 :
-		fw_err_set(err, FW_EIO, "shared memory of the run not mapped: %s", strerror(errno));
+	if (!c->meter)
+		return fw_err_set(err, FW_EIO, "shared memory of the run not mapped: %s", strerror(errno));
+	c->shared = fw_meter_own(c->meter, (size_t)h.index);
+	return 0;
 }
 
 int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx)

@@ -7,9 +7,8 @@
 
 struct child {
 	const struct fw_config *config;
-	struct worker_shared *shared; /* array of all children; [index] is its own element */
+	struct worker_shared *shared; /* its own */
 	struct fw_meter *meter;
-	int shared_fd; /* descriptor of the shared memory; -1: none */
 	/* workers are 0 ... n - 1; the server, if there is one, is n */
 	int index, n, slot_n;
 	int master_fd; /* end of file: the master is gone */
@@ -32,11 +31,5 @@ int child_main(const struct child *c);
 FW_MUST_CHECK int child_exec(const struct child *c, const char *const *argv);
 /* The same for the runner: fd is its end of the socket. */
 FW_MUST_CHECK int child_exec_runner(int fd, const char *const *argv);
-
-/*
- * Zeroed memory that children share. *fd: descriptor by which a re-executed child maps it; -1: not
- * possible. NULL with errno set.
- */
-void *child_memory(size_t bytes, int *fd);
 
 #endif

@@ -30,7 +30,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -61,6 +60,7 @@
 #define STEADY_MS (30 * FW_SECOND_MS)     /* a child that lived this long started properly */
 #define STATUS_MS (5 * FW_SECOND_MS)      /* interval of status lines for the service manager */
 #define EARLY_MS (5 * FW_SECOND_MS)
+#define NUMBER_MAX (INT64_C(1) << 50)                 /* of what a child says: us in 35 years */
 #define RUNNER_END_MS (RUNNER_KILL_MS + FW_SECOND_MS) /* it ends its programs first */
 #define RUNNER_END_STEP_MS 10
 #define RESPAWN_MIN_MS 100
@@ -97,9 +97,8 @@ static void master_close(int *fd)
 static int child_begin(struct master *m, int index)
 {
 	struct child c = {.config = m->config,
-		.shared = m->shared,
+		.shared = child_shared(m, index),
 		.meter = m->meter,
-		.shared_fd = m->shared_fd,
 		.index = index,
 		.n = m->n,
 		.slot_n = m->slot_n,
@@ -118,11 +117,12 @@ static int child_begin(struct master *m, int index)
 	if (c.runner_fd < 0)
 		master_close(&m->runner_fd[0]);
 	fw_sandbox_layers(m->config, child_kind(m, index), &have, &lack);
-	if (!(have & FW_SANDBOX_LAYOUT) || !m->o->exec_args)
-		return child_main(&c);
-	rc = child_exec(&c, m->o->exec_args);
-	if (fw_sandbox_failed(m->config, FW_SANDBOX_LAYOUT, -rc, &m->shared[index].err))
-		return WORKER_SYSTEM;
+	if (have & FW_SANDBOX_LAYOUT && m->o->exec_args) {
+		rc = child_exec(&c, m->o->exec_args);
+		if (fw_sandbox_failed(m->config, FW_SANDBOX_LAYOUT, -rc, &c.shared->err))
+			return WORKER_SYSTEM;
+	}
+	fw_meter_narrow(m->meter, (size_t)index);
 	return child_main(&c);
 }
 
@@ -133,7 +133,7 @@ static int child_spawn(struct master *m, int index)
 
 	assert(index < m->slot_n && !s->pid);
 	s->born_ms = fw_mono_ms(); /* also if fork() fails: the next attempt is delayed */
-	meter_slot_reset(fw_meter_slot(m->meter, (size_t)index));
+	meter_child_prepare(m->meter, (size_t)index);
 	fw_sandbox_create_files(m->config, child_kind(m, index));
 	fw_sandbox_mark(m->config, child_kind(m, index), &s->mark);
 	fflush(NULL);
@@ -144,7 +144,7 @@ static int child_spawn(struct master *m, int index)
 		return fw_err_set(&m->err, FW_EIO, "process not created: %s (to raise the limit, use ulimit -u)",
 			strerror(errno));
 	s->pid = pid;
-	atomic_store(&fw_meter_slot(m->meter, (size_t)index)->pid, pid);
+	meter_child_start(m->meter, (size_t)index, pid);
 	s->respawn_at_ms = 0;
 	s->restarting = s->stopped = s->killed = false;
 	return 0;
@@ -171,6 +171,40 @@ static void master_stop(struct master *m)
 		(long long)(m->config->drain_timeout_ms + STOP_EXTRA_MS) * 1000);
 	m->leave_by_ms = fw_mono_ms() + m->config->drain_timeout_ms;
 	children_signal(m, SIGTERM);
+}
+
+/* ---- what children say -----------------------------------------------------------------------
+
+ * A child that was taken over may have written anything, and may write on while this reads.
+ */
+
+/* cap: of both. */
+static void shared_text(char *out, const char *from, size_t cap)
+{
+	memcpy(out, from, cap);
+	out[cap - 1] = 0;
+}
+
+static struct fw_err shared_err(const struct worker_shared *sh)
+{
+	struct fw_err err = {.rc = sh->err.rc};
+
+	if (err.rc >= 0)
+		err.rc = FW_EIO;
+	shared_text(err.text, sh->err.text, sizeof(err.text));
+	return err;
+}
+
+/* Sums over all children do not overflow. */
+static int64_t shared_number(int64_t n)
+{
+	return FW_MIN(FW_MAX(n, INT64_C(0)), NUMBER_MAX);
+}
+
+/* Monotonic; 0: it has not started yet. A time to come would be no silence ever. */
+static int64_t child_heartbeat_ms(const struct master *m, int i, int64_t now_ms)
+{
+	return FW_MIN(shared_number(atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms)), now_ms);
 }
 
 /* ---- the death of a worker ------------------------------------------------------------------- */
@@ -203,13 +237,15 @@ static int64_t worker_death_cause(struct worker_shared *sh)
  */
 static int64_t successor_inherit(struct master *m, int index)
 {
-	struct worker_shared *sh = &m->shared[index];
+	struct worker_shared *sh = child_shared(m, index);
 	int64_t reading = worker_death_cause(sh);
 
 	/* it died before it had reaped its own predecessor, so it claimed nothing */
-	if (sh->predecessor_name[0])
+	if (sh->predecessor_name[0]) {
+		sh->predecessor_name[sizeof(sh->predecessor_name) - 1] = 0;
 		return 0;
-	memcpy(sh->predecessor_name, sh->name, sizeof(sh->predecessor_name));
+	}
+	shared_text(sh->predecessor_name, sh->name, sizeof(sh->predecessor_name));
 	sh->predecessor_feed_id = reading;
 	return reading;
 }
@@ -246,9 +282,11 @@ static void first_worker_choose(struct master *m)
 
 static void worker_retire(struct master *m, int index)
 {
+	char name[FW_WORKER_NAME_MAX];
 	int left = workers_left(m);
 
-	fw_info("worker %d (%s) was stopped by a control message; %d others go on", index, m->shared[index].name, left);
+	shared_text(name, child_shared(m, index)->name, sizeof(name));
+	fw_info("worker %d (%s) was stopped by a control message; %d others go on", index, name, left);
 	m->slot[index].retired = true;
 	if (!left)
 		master_stop(m);
@@ -258,25 +296,27 @@ static void worker_retire(struct master *m, int index)
 
 static void child_on_exit(struct master *m, int index, int status)
 {
-	struct fw_meter_slot *meter = fw_meter_slot(m->meter, (size_t)index);
-	struct worker_shared *sh = &m->shared[index];
+	struct worker_shared *sh = child_shared(m, index);
 	struct child_slot *s = &m->slot[index];
 	int64_t now_ms = fw_mono_ms();
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	int64_t reading;
-	char name[FW_WORKER_NAME_MAX + 40];
+	bool has_err = sh->err.rc != 0;
+	struct fw_err err = shared_err(sh);
+	char name[FW_WORKER_NAME_MAX + 40], own[FW_WORKER_NAME_MAX];
 
+	shared_text(own, sh->name, sizeof(own));
 	if (index >= m->n)
 		(void)fw_snprintf(name, sizeof(name), "the server");
 	else
-		(void)fw_snprintf(name, sizeof(name), "worker %d (%s)", index, sh->name);
+		(void)fw_snprintf(name, sizeof(name), "worker %d (%s)", index, own);
 	s->pid = 0;
-	meter_slot_clear(meter);
+	meter_child_end(m->meter, (size_t)index);
 	/* not all that the server had accepted is stored */
 	if (index >= m->n && m->stopping && code != WORKER_LEFT && !m->rc) {
-		m->rc = sh->err.rc ? sh->err.rc : FW_EIO;
-		m->err = sh->err;
-		if (!sh->err.rc)
+		m->rc = err.rc;
+		m->err = err;
+		if (!has_err)
 			fw_err_set(&m->err, FW_EIO,
 				"the server was killed while it stopped: rows accepted in memory are lost");
 	}
@@ -295,20 +335,20 @@ static void child_on_exit(struct master *m, int index, int status)
 		 * An error at the very start is reported to the user; later it is an outage, unless
 		 * waiting does not mend it
 		 */
-		if (now_ms - m->started_mono_ms < EARLY_MS || m->o->once || fw_err_is_permanent(sh->err.rc)) {
-			m->rc = code == WORKER_STORE ? (sh->err.rc ? sh->err.rc : FW_EIO) : FW_EINVAL;
-			m->err = sh->err;
+		if (now_ms - m->started_mono_ms < EARLY_MS || m->o->once || fw_err_is_permanent(err.rc)) {
+			m->rc = code == WORKER_STORE ? err.rc : FW_EINVAL;
+			m->err = err;
 			master_stop(m);
 			return;
 		}
-		fw_error("%s: %s", name, sh->err.text);
-		meter_add(&meter->restarts, 1);
+		fw_error("%s: %s", name, err.text);
+		meter_child_restart(m->meter, (size_t)index);
 	} else if (code == WORKER_LEFT) {
 		if (!s->restarting)
 			fw_info("%s was stopped from outside: it is replaced", name);
 		s->pause_ms = 0;
 	} else {
-		meter_add(&meter->restarts, 1);
+		meter_child_restart(m->meter, (size_t)index);
 		if (WIFSIGNALED(status))
 			fw_error("%s was killed by signal %d%s", name, WTERMSIG(status),
 				reading ? " while reading a document" : "");
@@ -424,7 +464,7 @@ static void child_kill(struct master *m, int i)
 /* Time since the child's last heartbeat, or since its start if there was none. */
 static int64_t child_silent_ms(const struct master *m, int i, int64_t now_ms)
 {
-	int64_t last_ms = atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms);
+	int64_t last_ms = child_heartbeat_ms(m, i, now_ms);
 
 	return now_ms - FW_MAX(last_ms ? last_ms : m->slot[i].born_ms, m->awake_ms);
 }
@@ -498,8 +538,8 @@ static void master_add_up(const struct master *m, struct fw_run_stats *out)
 	*out = (struct fw_run_stats){.run_id = m->started_ms,
 		.elapsed_ms = fw_mono_ms() - m->started_mono_ms,
 		.restarts = s.worker_restarts + s.server_restarts,
-		.total = m->n ? atomic_load(&m->shared[0].total) : 0,
-		.next_due_ms = m->n ? atomic_load(&m->shared[m->first].next_due_ms) : 0,
+		.total = m->n ? shared_number(atomic_load(&child_shared(m, 0)->total)) : 0,
+		.next_due_ms = m->n ? FW_MIN(atomic_load(&child_shared(m, m->first)->next_due_ms), NUMBER_MAX) : 0,
 		.ok = s.visits[FW_VISIT_OK],
 		.not_modified = s.visits[FW_VISIT_NOT_MODIFIED] + s.visits[FW_VISIT_SAME],
 		.stale = s.count[FW_COUNT_STALE],
@@ -524,25 +564,29 @@ static void master_collect_plan(const struct master *m, struct fw_run_stats *out
 	struct fw_meter_sum s;
 
 	fw_meter_read(m->meter, &s);
-	*c = (struct fw_run_forecast){
-		.order = fw_plan_policy_name(fw_settings_order(m->config)), .slots = (int64_t)s.slots};
+	*c = (struct fw_run_forecast){.order = fw_plan_policy_name(fw_settings_order(m->config)),
+		.slots = (int64_t)FW_MIN(s.slots, (uint64_t)NUMBER_MAX)};
 	out->workers = (uint32_t)m->n;
 	c->batch = fw_settings_batch(m->config, c->slots / FW_MAX(m->n, 1));
 	for (int i = 0; i < m->n; i++) {
-		const struct worker_shared *sh = &m->shared[i];
+		const struct worker_shared *sh = child_shared(m, i);
+		int64_t host_us = shared_number(sh->measured.host_us);
+		char host[sizeof(sh->measured_host)];
 
 		if (sh->forecast.feeds) {
-			c->feeds = sh->forecast.feeds;
-			c->known = sh->forecast.known;
-			c->predicted_us = sh->forecast.total_us;
+			c->feeds = shared_number(sh->forecast.feeds);
+			c->known = shared_number(sh->forecast.known);
+			c->predicted_us = shared_number(sh->forecast.total_us);
 		}
-		c->took_us = FW_MAX(c->took_us, atomic_load(&sh->last_done_us) - m->started_mono_ms * 1000);
-		c->sum_us += sh->measured.sum_us;
-		c->longest_us = FW_MAX(c->longest_us, sh->measured.longest_us);
-		if (sh->measured.host_us > c->host_us) {
-			c->host_us = sh->measured.host_us;
-			c->host_n = (int64_t)sh->measured.host_n;
-			(void)fw_str_copy(c->host, sizeof(c->host), fw_str(sh->measured_host));
+		c->took_us = FW_MAX(
+			c->took_us, shared_number(atomic_load(&sh->last_done_us)) - m->started_mono_ms * 1000);
+		c->sum_us += shared_number(sh->measured.sum_us);
+		c->longest_us = FW_MAX(c->longest_us, shared_number(sh->measured.longest_us));
+		if (host_us > c->host_us) {
+			c->host_us = host_us;
+			c->host_n = (int64_t)FW_MIN((uint64_t)sh->measured.host_n, (uint64_t)NUMBER_MAX);
+			shared_text(host, sh->measured_host, sizeof(host));
+			(void)fw_str_copy(c->host, sizeof(c->host), fw_str(host));
 		}
 	}
 	c->slots_us = c->slots ? c->sum_us / c->slots : 0;
@@ -567,8 +611,7 @@ static bool children_are_up(const struct master *m)
 	for (int i = 0; i < m->slot_n; i++) {
 		if (m->slot[i].retired)
 			continue;
-		if (!m->slot[i].pid || m->slot[i].restarting ||
-			!atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms))
+		if (!m->slot[i].pid || m->slot[i].restarting || !child_heartbeat_ms(m, i, m->tick_ms))
 			return false;
 	}
 	return true;
@@ -585,7 +628,7 @@ static int child_unresponsive(const struct master *m)
 		const struct child_slot *s = &m->slot[i];
 		int64_t drain_ms = m->stopping || s->restarting ? m->config->drain_timeout_ms : 0;
 		/* a starting server first replays its write-ahead log */
-		bool begins = i == m->n && !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms);
+		bool begins = i == m->n && !child_heartbeat_ms(m, i, m->tick_ms);
 
 		if (s->pid &&
 			(s->stopped || s->killed ||
@@ -678,7 +721,7 @@ static bool master_reload_requested(struct master *m)
 	bool asked = false;
 
 	for (int i = 0; i < m->n; i++)
-		asked |= atomic_exchange(&m->shared[i].reload, false);
+		asked |= atomic_exchange(&child_shared(m, i)->reload, false);
 	return asked;
 }
 
@@ -735,11 +778,6 @@ static int64_t children_cpu_ms(int64_t *max_rss_bytes)
 		(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
 }
 
-static size_t master_shared_bytes(const struct master *m)
-{
-	return (size_t)m->slot_n * sizeof(*m->shared);
-}
-
 int master_begin(struct master *m, const struct fw_config *c, const struct fw_run_options *o)
 {
 	int64_t unused;
@@ -749,7 +787,6 @@ int master_begin(struct master *m, const struct fw_config *c, const struct fw_ru
 		.n = o->serve_only ? 0 : fw_settings_workers(c),
 		.pipe_fd = {-1, -1},
 		.runner_fd = {-1, -1},
-		.shared_fd = -1,
 		.started_mono_ms = fw_mono_ms(),
 		.started_ms = o->run_id ? o->run_id : fw_config_now_ms(c),
 		.cpu_before_ms = children_cpu_ms(&unused),
@@ -760,10 +797,9 @@ int master_begin(struct master *m, const struct fw_config *c, const struct fw_ru
 		fw_notify_hide();
 	}
 	m->slot_n = m->n + (o->serve != NULL);
-	m->shared = child_memory(master_shared_bytes(m), &m->shared_fd);
-	m->meter = fw_meter_create((size_t)m->n, o->serve != NULL);
+	m->meter = fw_meter_create((size_t)m->n, o->serve != NULL, sizeof(struct worker_shared));
 	m->slot = calloc((size_t)m->slot_n, sizeof(*m->slot));
-	if (!m->shared || !m->meter || !m->slot || pipe2(m->pipe_fd, O_CLOEXEC) ||
+	if (!m->meter || !m->slot || pipe2(m->pipe_fd, O_CLOEXEC) ||
 		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, m->runner_fd))
 		return m->rc = fw_err_set(&m->err, FW_EIO, "master not started: %s", strerror(errno));
 	fw_meter_master_usage(m->meter);
@@ -791,10 +827,6 @@ void master_finish(struct master *m)
 		master_close(&m->runner_fd[i]);
 	}
 	runner_finish(m);
-	if (m->shared)
-		munmap(m->shared, master_shared_bytes(m));
-	if (m->shared_fd >= 0)
-		close(m->shared_fd);
 	fw_meter_destroy(m->meter);
 	fw_notify_close(&m->notify);
 	free(m->slot);

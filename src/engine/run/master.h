@@ -33,9 +33,7 @@ struct master {
 	const struct fw_config *config;
 	struct fw_config *reloaded; /* owned; NULL before the first reload */
 	const struct fw_run_options *o;
-	struct worker_shared *shared;
-	int shared_fd; /* descriptor of that memory; -1: none */
-	struct fw_meter *meter;
+	struct fw_meter *meter; /* with what each child shares with the master: child_shared() */
 	struct child_slot *slot;
 	/* number of workers, which have the first slots; the server has the last */
 	int n;
@@ -60,6 +58,11 @@ struct master {
 	int64_t ping_ms, status_ms; /* monotonic; next watchdog ping, next status line */
 	char reload_error[200];     /* error of the last reload; "": none */
 };
+
+static inline struct worker_shared *child_shared(const struct master *m, int i)
+{
+	return fw_meter_own(m->meter, (size_t)i);
+}
 
 /*
  * Create the shared memory and start the children. The caller has blocked the signals that

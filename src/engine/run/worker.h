@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A worker process, and the memory that it shares with its master and the other workers: an array
- * with one element for each worker. Each member has one writer; all others read it.
+ * A worker process, and the memory that it shares with its master alone. Each member has one
+ * writer; the other reads it.
  */
 #ifndef FW_ENGINE_WORKER_H
 #define FW_ENGINE_WORKER_H
@@ -26,6 +26,10 @@ enum worker_exit {
 
 #define READING_NOTHING (-1)
 
+/*
+ * A worker that was taken over writes anything here, also while the master reads: it copies first,
+ * bounds what it copied, and ends texts (shared_text() and the like in master.c).
+ */
 struct worker_shared {
 	/* written by the worker */
 	_Atomic int64_t reading_feed_id; /* feed whose document the loop is reading; 0: none */
@@ -72,7 +76,7 @@ struct worker_shared {
 
 struct worker_options {
 	const struct fw_config *config;
-	struct worker_shared *shared; /* its own element of the array */
+	struct worker_shared *shared; /* its own */
 	struct fw_meter_slot *meter;  /* its counters */
 	int index, workers;           /* 0 ... workers - 1 */
 	bool first;                   /* of its run: it does what one worker does for all: orders, retention, probes */

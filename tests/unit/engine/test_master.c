@@ -292,7 +292,7 @@ int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_
 /* Opening the store releases what the predecessor held, as in a worker. */
 static void works(struct sim *c)
 {
-	struct worker_shared *sh = &m.shared[c->place];
+	struct worker_shared *sh = child_shared(&m, c->place);
 	struct store_lease lease = {.lease_ms = 15 * FW_SECOND_MS};
 	struct store *st;
 	int code;
@@ -999,11 +999,48 @@ START_TEST(store_is_unusable)
 {
 	world_begin();
 	pass(FW_HOUR_MS);
-	fw_err_set(&m.shared[1].err, FW_EUNUSABLE, "the file is damaged");
+	fw_err_set(&child_shared(&m, 1)->err, FW_EUNUSABLE, "the file is damaged");
 	dies(1, EXITED(WORKER_STORE));
 	pass(2 * FW_SECOND_MS);
 	ck_assert_str_eq(m.err.text, "the file is damaged");
 	world_end(FW_EUNUSABLE);
+}
+END_TEST
+
+/* A worker that was taken over fills its memory with a byte, and dies. */
+static void scribbles(int place, int byte)
+{
+	memset(fw_meter_slot(m.meter, (size_t)place), byte, sizeof(struct fw_meter_slot));
+	memset(child_shared(&m, place), byte, sizeof(struct worker_shared));
+}
+
+/* The master bears what a child writes there: texts without an end, numbers without bounds. */
+START_TEST(child_scribbles)
+{
+	static const int BYTE[] = {0, 0x41, 0x7f, 0x80, 0xff};
+	struct fw_run_stats stats;
+
+	for (size_t i = 0; i < FW_N(BYTE); i++) {
+		world_begin();
+		pass(FW_MINUTE_MS);
+		scribbles(1, BYTE[i]);
+		pass(FW_SECOND_MS);
+		dies(1, KILLED(SIGSEGV));
+		pass(FW_MINUTE_MS);
+		ck_assert_ptr_nonnull(memchr(child_shared(&m, 1)->predecessor_name, 0, FW_WORKER_NAME_MAX));
+		ck_assert_str_eq(child_shared(&m, 0)->predecessor_name, "");
+		scribbles(1, BYTE[i]);
+		options.once = true;
+		master_report(&m, &stats);
+		options.once = false;
+		ck_assert(stats.forecast.sum_us >= 0 && memchr(stats.forecast.host, 0, sizeof(stats.forecast.host)));
+		fw_err_set(&child_shared(&m, 1)->err, FW_EUNUSABLE, " ");
+		memset(child_shared(&m, 1)->err.text, BYTE[i], sizeof(m.err.text));
+		dies(1, EXITED(WORKER_STORE));
+		pass(FW_MINUTE_MS);
+		ck_assert_ptr_nonnull(memchr(m.err.text, 0, sizeof(m.err.text)));
+		world_end(FW_EUNUSABLE);
+	}
 }
 END_TEST
 
@@ -1012,7 +1049,7 @@ START_TEST(store_refuses)
 {
 	world_begin();
 	pass(FW_SECOND_MS);
-	fw_err_set(&m.shared[1].err, FW_EINVAL, "no such database");
+	fw_err_set(&child_shared(&m, 1)->err, FW_EINVAL, "no such database");
 	dies(1, EXITED(WORKER_STORE));
 	pass(2 * FW_SECOND_MS);
 	ck_assert_str_eq(m.err.text, "no such database");
@@ -1082,7 +1119,7 @@ START_TEST(reloads)
 	ck_assert_uint_eq(manager.ready, 2);
 	ck_assert_int_le(manager.longest_ms, 31 * FW_SECOND_MS);
 	habits[0].drain_ms = 1000;
-	atomic_store(&m.shared[2].reload, true); /* by a message in the store */
+	atomic_store(&child_shared(&m, 2)->reload, true); /* by a message in the store */
 	pass(10 * FW_SECOND_MS);
 	ck_assert_uint_eq(fork_n, WORKERS + 6);
 	ck_assert_uint_eq(manager.ready, 3);
@@ -1130,7 +1167,7 @@ START_TEST(reloads_and_stops)
 {
 	world_begin();
 	pass(FW_MINUTE_MS);
-	atomic_store(&m.shared[1].reload, true);
+	atomic_store(&child_shared(&m, 1)->reload, true);
 	step(SIGTERM);
 	ck_assert_uint_eq(manager.stopping, 1);
 	pass(100);
@@ -1271,7 +1308,7 @@ static bool is_aside(int64_t id)
  */
 static void dies_reading(int place, int64_t small, int64_t large, int64_t told)
 {
-	struct worker_shared *sh = &m.shared[place];
+	struct worker_shared *sh = child_shared(&m, place);
 
 	atomic_store(&sh->reading_feed_id, small);
 	atomic_store(&sh->reading_large_id, large);
@@ -1285,12 +1322,12 @@ START_TEST(its_lease_is_ended)
 
 	store_begin();
 	ck_assert_int_eq(leases(NULL), WORKERS);
-	(void)fw_str_copy(name, sizeof(name), fw_str(m.shared[1].name));
+	(void)fw_str_copy(name, sizeof(name), fw_str(child_shared(&m, 1)->name));
 	dies(1, KILLED(SIGSEGV));
 	ck_assert_int_eq(leases(name), 1);
 	pass(200);
 	ck_assert_int_eq(leases(name), 0);
-	ck_assert_int_eq(leases(m.shared[1].name), 1); /* its successor's */
+	ck_assert_int_eq(leases(child_shared(&m, 1)->name), 1); /* its successor's */
 	ck_assert_int_eq(leases(NULL), WORKERS);
 	store_end();
 }
@@ -1315,7 +1352,7 @@ START_TEST(two_crashes_quarantine_a_feed)
 	for (int i = 0; i < 2; i++) {
 		dies_reading(0, 2, 3, READING_NOTHING);
 		pass(FW_MINUTE_MS);
-		ck_assert_int_eq(m.shared[0].predecessor_feed_id, 0);
+		ck_assert_int_eq(child_shared(&m, 0)->predecessor_feed_id, 0);
 		dies_reading(1, 2, 3, 2);
 		pass(FW_MINUTE_MS);
 	}
@@ -1341,7 +1378,7 @@ static void is_away(bool *cut)
 	store_begin();
 	dies_reading(1, 1, 0, 0);
 	pass(FW_MINUTE_MS);
-	(void)fw_str_copy(name, sizeof(name), fw_str(m.shared[1].name));
+	(void)fw_str_copy(name, sizeof(name), fw_str(child_shared(&m, 1)->name));
 	*cut = true;
 	dies_reading(1, 1, 0, 0);
 	pass(5 * FW_MINUTE_MS);
@@ -1389,6 +1426,7 @@ int main(void)
 	tcase_add_test(t, drains_too_long);
 	tcase_add_test(t, second_request_to_stop);
 	tcase_add_test(t, by_themselves);
+	tcase_add_test(t, child_scribbles);
 	tcase_add_test(t, store_refuses);
 	tcase_add_test(t, one_retires);
 	tcase_add_test(t, one_retires_while_others_are_dead);

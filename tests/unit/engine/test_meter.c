@@ -4,7 +4,9 @@
  * numbers stay.
  */
 #include <check.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +16,7 @@
 
 START_TEST(buckets)
 {
-	struct fw_meter *m = fw_meter_create(1, false);
+	struct fw_meter *m = fw_meter_create(1, false, 0);
 	struct fw_meter_sum s;
 
 	ck_assert_ptr_nonnull(m);
@@ -48,7 +50,7 @@ START_TEST(visits)
 		int status;
 		size_t at;
 	} CASE[] = {{100, 1}, {200, 2}, {304, 3}, {404, 4}, {599, 5}, {600, 0}, {99, 0}, {-1, 0}};
-	struct fw_meter *m = fw_meter_create(1, false);
+	struct fw_meter *m = fw_meter_create(1, false, 0);
 	struct fw_visit v = {.kind = FW_VISIT_OK,
 		.lateness_ms = 1500,
 		.total_us = 20000,
@@ -89,7 +91,7 @@ END_TEST
 
 START_TEST(processes)
 {
-	struct fw_meter *m = fw_meter_create(2, true);
+	struct fw_meter *m = fw_meter_create(2, true, 0);
 	struct fw_meter_process p;
 	struct fw_meter_sum s;
 	int status;
@@ -108,9 +110,12 @@ START_TEST(processes)
 			ck_assert_int_eq(status, 0);
 		}
 	}
-	atomic_store(&fw_meter_slot(m, 1)->pid, getpid());
-	atomic_store(&fw_meter_slot(m, 1)->restarts, 4);
-	atomic_store(&fw_meter_slot(m, 2)->restarts, 7);
+	meter_child_start(m, 1, getpid());
+	for (int i = 0; i < 7; i++) {
+		meter_child_restart(m, 2);
+		if (i < 4)
+			meter_child_restart(m, 1);
+	}
 	fw_meter_read(m, &s);
 	ck_assert_uint_eq(s.count[FW_COUNT_CLAIMS], 6000);
 	ck_assert(s.workers == 2 && s.alive == 1 && s.worker_restarts == 4 && s.server_restarts == 7);
@@ -122,12 +127,61 @@ START_TEST(processes)
 	ck_assert(fw_meter_process(m, 2, &p) && p.index == 1 && p.rss_bytes > 0);
 	ck_assert(!fw_meter_process(m, 3, &p) && strcmp(p.what, "server") == 0);
 	ck_assert(!fw_meter_process(m, 4, &p));
-	atomic_store(&fw_meter_slot(m, 0)->pid, 1); /* for other processes their own figures, whatever /proc has */
+	meter_child_start(m, 0, 1); /* for other processes their own figures, whatever /proc has */
 	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == atomic_load(&fw_meter_slot(m, 0)->usage.rss_bytes) &&
 		p.rss_bytes > 100000);
 	/* and none for a process that has just started, least of all its predecessor's */
-	meter_slot_reset(fw_meter_slot(m, 0));
+	meter_child_prepare(m, 0);
 	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == -1 && p.cpu_ms == -1);
+	fw_meter_destroy(m);
+}
+END_TEST
+
+/* Whether this child may write there: it would die of SIGSEGV. */
+static bool writes(struct fw_meter *m, size_t self, size_t i)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		fw_meter_narrow(m, self);
+		if (i == self || self == 2) /* the server can read all */
+			(void)atomic_load(&fw_meter_slot(m, i)->in_flight);
+		signal(SIGABRT, SIG_DFL);
+		signal(SIGSEGV, SIG_DFL);
+		atomic_store(&fw_meter_slot(m, i)->in_flight, 9);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
+START_TEST(child_writes_its_own_slot_only)
+{
+	struct fw_meter *m = fw_meter_create(2, true, 100), *opened;
+	int fd[FW_METER_FDS], n;
+	struct fw_meter_sum s;
+
+	for (size_t self = 0; self < 3; self++) {
+		for (size_t i = 0; i < 3; i++)
+			ck_assert_msg(writes(m, self, i) == (self == i), "%zu %zu", self, i);
+	}
+	/* the same for one that is a new program */
+	n = fw_meter_hand_over(m, 2, fd);
+	ck_assert_int_eq(n, 4);
+	ck_assert_int_ne(ftruncate(fd[0], 1), 0);
+	ck_assert_int_ne(ftruncate(fd[0], 1 << 20), 0);
+	for (int i = 1; i < n; i++)
+		ck_assert_ptr_eq(mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, fd[i], 0), MAP_FAILED);
+	fd[0] = dup(fd[0]);
+	opened = fw_meter_open(2, 3, 100, 2, fd, (size_t)n);
+	ck_assert_ptr_nonnull(opened);
+	meter_count(fw_meter_slot(m, 1), FW_COUNT_CLAIMS, 5);
+	*(char *)fw_meter_own(opened, 2) = 'x';
+	ck_assert_int_eq(*(char *)fw_meter_own(m, 2), 'x');
+	fw_meter_read(opened, &s);
+	ck_assert(s.count[FW_COUNT_CLAIMS] == 5 && s.workers == 2 && s.in_flight == 18);
+	fw_meter_destroy(opened);
 	fw_meter_destroy(m);
 }
 END_TEST
@@ -140,6 +194,7 @@ int main(void)
 	tcase_add_test(t, buckets);
 	tcase_add_test(t, visits);
 	tcase_add_test(t, processes);
+	tcase_add_test(t, child_writes_its_own_slot_only);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
