@@ -52,7 +52,7 @@ def words_of(docs):
 def orders_add(w, docs):
     """The first one by the command, the others as copies of its record."""
     words, r = words_of(docs), random.Random(19)
-    w.run("order", "add", "-q", "o0", "unlikelyword", "--to", "file:/nonexistent/x")
+    w.run("order", "add", "-q", "o0", "unlikelyword", "--to", "https://hooks.example.org/x")
     w.run("order", "pause", "-q", "o0")
     order = json.loads(w.one("SELECT value FROM records WHERE kind = 'order'"))
     for i in range(1, STANDING):

@@ -22,7 +22,8 @@ BEGIN {
 	may["api"] = "api"
 	workshops = "base parse/html parse/feed parse sched fetch query store api"
 	may["engine"] = workshops " engine engine/run/visit.h engine/run/worker.h engine/run/child.h" \
-		" engine/ops/sandbox.h engine/orders/exchange.h engine/websub/websub_requests.h"
+		" engine/ops/sandbox.h engine/orders/exchange.h engine/orders/runner_rules.h" \
+		" engine/websub/websub_requests.h"
 	may["engine/run"] = workshops " engine engine/run engine/push/quota.h engine/websub/websub.h" \
 		" engine/ops/sandbox.h engine/orders/orders.h engine/orders/runner.h engine/orders/runner_process.h"
 	may["engine/push"] = workshops " engine engine/push engine/orders/orders.h"

@@ -88,7 +88,7 @@ struct fw_config {
 	char *feeds_hub_url;
 	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, wal_sync_ms;
 	char *wal_dir;
-	char *order_commands;
+	char *order_commands, *order_programs, *order_files;
 	char *sandbox;
 	char *log_level;
 	bool log_json;

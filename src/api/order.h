@@ -7,6 +7,7 @@
 #ifndef FW_API_ORDER_H
 #define FW_API_ORDER_H
 
+#include "feedwheel/engine.h"
 #include "feedwheel/store.h"
 
 struct fw_arena;
@@ -65,11 +66,12 @@ const char *fw_order_channel_name(enum fw_order_channel channel);
  */
 FW_MUST_CHECK int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_err *err);
 /*
- * May an order with this destination be added or changed here, by the setting order_commands? A
- * destination that neither runs a program nor writes a file always may. FW_EINVAL names the remedy.
+ * May an order with this destination be added or changed here, by the settings order_commands,
+ * order_programs and order_files? A destination that neither runs a program nor writes a file
+ * always may. FW_EINVAL names the remedy, such as the line that is missing.
  */
 FW_MUST_CHECK int fw_order_check_commands(
-	const char *order_commands, struct fw_str to, bool over_http, struct fw_err *err);
+	const struct fw_config *c, struct fw_str to, bool over_http, struct fw_err *err);
 /*
  * Store a new order; sets id, created_ms, and for a webhook without secret a new one. Strings that
  * it sets live in the arena. FW_EINVAL: the name is invalid or taken, the query ("query, at 7:

@@ -118,7 +118,7 @@ static int order_command_add(struct cli *c)
 	rc = rc ? rc : cli_store(c, FW_STORE_CREATE);
 	if (rc)
 		return rc;
-	if (fw_order_check_commands(c->config->order_commands, o.to, false, &err) ||
+	if (fw_order_check_commands(c->config, o.to, false, &err) ||
 		fw_order_add(c->store, &c->arena, &o, c->now_ms, &err))
 		return order_failed(c, o.query, &err);
 	return order_print_changed(c, "added", &o, o.secret[0].len && !given);
@@ -132,7 +132,7 @@ static int order_change(struct cli *c, struct fw_order_change *change, const cha
 
 	if (rc)
 		return rc;
-	if (fw_order_check_commands(c->config->order_commands, change->to, false, &err) ||
+	if (fw_order_check_commands(c->config, change->to, false, &err) ||
 		fw_order_apply(c->store, fw_str(c->arg[1]), change, &c->arena, &o, &err))
 		return order_failed(c, change->query, &err);
 	return order_print_changed(c, done, &o, change->made_secret);

@@ -41,6 +41,8 @@ static const struct {
 	{"ring_bytes", "Buffering of pushes", NULL},
 	{"wal_dir", NULL, "/var/lib/feedwheel/wal"},
 	{"order_commands", "Sandbox, and what may leave it", NULL},
+	{"order_programs", NULL, "/usr/local/bin/fw-notify, /usr/bin/logger -t feeds, /usr/local/lib/feeds/"},
+	{"order_files", NULL, "/var/spool/fw/"},
 	{"log_level", "Log", NULL},
 };
 

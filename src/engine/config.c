@@ -23,6 +23,7 @@
 #include "base/url.h"
 #include "base/str.h"
 #include "engine/config_text.h"
+#include "engine/orders/runner_rules.h"
 #include "engine/websub/websub_requests.h"
 #include "base/banned.h"
 
@@ -656,7 +657,8 @@ int fw_config_check(const struct fw_config *c, struct fw_err *err)
 	if (c->connect_timeout_ms > c->total_timeout_ms)
 		return settings_conflict(
 			"connect_timeout_ms", c->connect_timeout_ms, "total_timeout_ms", c->total_timeout_ms, err);
-	if (host_names_check(c->serve_host_names, err))
+	if (host_names_check(c->serve_host_names, err) || runner_list_check(c->order_programs, true, err) ||
+		runner_list_check(c->order_files, false, err))
 		return FW_EINVAL;
 	if (c->serve_cors_origin && cors_origin_check(c->serve_cors_origin, err))
 		return FW_EINVAL;

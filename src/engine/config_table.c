@@ -316,6 +316,14 @@ static const struct fw_setting SETTINGS[] = {
 		"Orders that run programs or write files (command:, file:): none, there are none; local, 'feedwheel "
 		"order' adds and changes them; http, tokens with the scope admin do too.",
 		AT(order_commands), "run serve order"},
+	{"order_programs", FW_TYPE_STRING, "", NO_RANGE,
+		"What orders may run, separated by commas: a program with its words, or a folder of programs that "
+		"take none (it ends with a slash). Unset: nothing.",
+		AT(order_programs), "run serve order"},
+	{"order_files", FW_TYPE_STRING, "", NO_RANGE,
+		"What orders may append to, separated by commas: a file, or a folder (it ends with a slash). Unset: "
+		"nothing.",
+		AT(order_files), "run serve order"},
 	{"sandbox", FW_TYPE_STRING, "auto", 0, 0, "auto require off",
 		"What each process gives up before it reads a byte from outside: auto, all that "
 		"this system supports; require, all, or it does not start; off, nothing.",

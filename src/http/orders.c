@@ -339,7 +339,7 @@ enum MHD_Result http_order_add(struct request *r)
 			action == TAG    ? FW_ORDER_TAG :
 					   FW_ORDER_DELIVER};
 	o.secret[0] = w.secret;
-	if (fw_order_check_commands(r->thread->h->config->order_commands, o.to, true, &err)) {
+	if (fw_order_check_commands(r->thread->h->config, o.to, true, &err)) {
 		json_decref(doc);
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "%s", err.text);
 	}
@@ -358,7 +358,7 @@ enum MHD_Result http_order_add(struct request *r)
  */
 static bool order_may_change(struct request *r, const struct order_fields *w, struct fw_err *err)
 {
-	const char *how = r->thread->h->config->order_commands;
+	const struct fw_config *how = r->thread->h->config;
 	struct fw_order o = {.to = FW_STR_NONE};
 	struct fw_arena a;
 	bool may = true;

@@ -10,6 +10,7 @@ from http_server import http_server
 from harness import Feedwheel, case, each_engine, equal, holds, run, server, store_of, wait_for
 
 HOOK = "https://hooks.example.org/x"
+ALLOWED = "order_programs = /bin/true\norder_files = /nonexistent/, /tmp/x\n"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 ENTRIES = 12 # every third one has the word
 HOUR_MS = 3600000
@@ -17,7 +18,7 @@ HOUR_MS = 3600000
 
 def filled(base, store=None, n=ENTRIES):
     """A store with a feed and its entries, which are indexed."""
-    w = Feedwheel(base, store=store)
+    w = Feedwheel(base, ALLOWED, store=store)
     w.run("add", "-q", "https://a.example/feed")
     items = [{"id": "e%d" % i, "title": "%s %d" % ("wanted" if i % 3 == 0 else "other", i)} for i in reversed(range(n))]
     w.run("push", "1", "-", stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}))
@@ -47,7 +48,7 @@ def complains(w, code, words, *arguments):
 @each_engine("added, shown, changed, paused, resumed, removed", also=["sqlite"])
 def life(base, engine):
     with store_of(engine, base) as url:
-        w = Feedwheel(base, store=url)
+        w = Feedwheel(base, ALLOWED, store=url)
         r = w.run("order", "add", "sec", "title:CVE -podcast", "--to", HOOK)
         secret = r.stdout.strip()
         holds(re.fullmatch(r"whsec_[A-Za-z0-9+/]{32}", secret), secret)
@@ -84,7 +85,7 @@ def life(base, engine):
 
 @case("what is wrong with an order is said, with the place in its query")
 def wrong(base):
-    w = Feedwheel(base)
+    w = Feedwheel(base, ALLOWED)
     w.run("order", "add", "a", "x", "--drop")
     for words, *arguments in (
         ("missing option: --to URL, --drop or --tag TAG", "add", "b", "x"),
@@ -201,7 +202,7 @@ def order_checks(w):
 
 @case("doctor names receivers that fail for an hour, and orders that match nothing")
 def doctor(base):
-    w = Feedwheel(base)
+    w = Feedwheel(base, ALLOWED)
     w.run("order", "add", "a", "x", "--to", HOOK)
     equal(order_checks(w), [("ok", "1", "")])
     number = json.loads(w.one("SELECT value FROM records WHERE kind = 'order'"))["id"]
@@ -323,11 +324,11 @@ def http(base):
 @case("over HTTP an order with a command or a file is added and changed only with order_commands = http",
       needs="server")
 def http_commands(base):
-    w = Feedwheel(base)
+    w = Feedwheel(base, ALLOWED)
     w.run("order", "add", "mine", "x", "--to", "command:/bin/true")
     added = {"name": "new", "query": "x", "to": "file:/tmp/x"}
     for conf, code in (("", 403), ("order_commands = none\n", 403), ("order_commands = http\n", 201)):
-        with http_server(base, store=w.store, conf=conf) as d:
+        with http_server(base, store=w.store, conf=conf + ALLOWED) as d:
             def ask(code, method, path, body=None):
                 status, _, said = d.request(method, path, json.dumps(body) if body is not None else None)
                 equal(status, code, "%s %s: %s" % (method, path, said))
@@ -335,6 +336,8 @@ def http_commands(base):
             said = ask(code, "POST", "/v1/orders", added)
             if code == 201:
                 ask(200, "PATCH", "/v1/orders/mine", {"query": "y"})
+                said = ask(403, "PATCH", "/v1/orders/mine", {"to": "command:/bin/sh"})
+                holds("order_programs" in said["detail"] and said["code"] == "permission_denied", said)
                 continue
             holds("order_commands = " in said["detail"] and said["code"] == "permission_denied", said)
             for change in ({"query": "y"}, {"changes": True}, {"to": HOOK}):
@@ -351,6 +354,29 @@ def http_commands(base):
     complains(w, 2, "order_commands = none", "add", "b", "x", "--to", "command:/bin/true")
     complains(w, 2, "order_commands = none", "set", "mine", "--to", "file:/x")
     w.run("order", "set", "mine", "--to", HOOK)
+
+
+@case("an order with a program or a file that the configuration does not have is refused with the line that is missing")
+def not_listed(base):
+    w = Feedwheel(base)
+    added = ("add", "a", "x", "--to")
+    complains(w, 2, "add the line 'order_programs = /usr/bin/logger -t feeds'", *added,
+              "command:/usr/bin/logger -t feeds")
+    complains(w, 2, "add the line 'order_files = /var/spool/fw/'", *added, "file:/var/spool/fw/%Y%m%d.ndjson")
+    complains(w, 2, "add the line 'order_files = /var/spool/all'", *added, "file:/var/spool/all")
+    complains(w, 2, "put the command into a script", *added, "command:/bin/echo a,b")
+    with open(w.conf, "a", encoding="ascii") as f:
+        f.write("order_programs = /usr/bin/logger -t feeds\norder_files = /var/spool/fw/\n")
+    complains(w, 2, "append ', /bin/sh' to the line order_programs", *added, "command:/bin/sh")
+    complains(w, 2, "append ', /usr/bin/logger -t x'", *added, "command:/usr/bin/logger -t x")
+    complains(w, 2, "append ', /etc/'", *added, "file:/etc/%Y")
+    complains(w, 2, "append", *added, "file:/var/spool/fw/../../../etc/x")
+    w.run(*("order", *added), "command:/usr/bin/logger  -t feeds")
+    w.run("order", "set", "a", "--to", "file:/var/spool/fw/%Y%m%d.ndjson")
+    complains(w, 2, "append", "set", "a", "--to", "command:/bin/sh")
+    with open(w.conf, "a", encoding="ascii") as f:
+        f.write("order_files = relative/\n")
+    holds("order_files: 'relative/' is not an absolute path" in w.run("order", "list", code=4).stderr, "checked")
 
 
 run()

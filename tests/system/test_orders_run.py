@@ -14,6 +14,12 @@ from receivers import RECIPES, recipe
 from harness import BUILD, STARTED, Skip, Feedwheel, case, equal, holds, run, wait_for
 
 
+def allowed(base, *commands):
+    """Settings by which orders may do what these cases do."""
+    return "order_programs = %s\norder_files = %s/, /nonexistent/\n" % (
+        ", ".join([base + "/", "/nonexistent/program", "/bin/true", *commands]), base)
+
+
 def filled(w, n):
     """w has a feed with n entries, which a replay finds."""
     w.run("add", "-q", "https://a.example/feed")
@@ -62,7 +68,8 @@ def stop(p):
 
 def order(base, name, to, n=3, query="wanted"):
     """A Feedwheel with n entries that wait for an order."""
-    w = filled(Feedwheel(base), n)
+    command = [to.partition(":")[2]] if to.startswith("command:") else []
+    w = filled(Feedwheel(base, allowed(base, *command)), n)
     w.run("order", "add", name, query, "--to", to)
     replay(w, name)
     return w
@@ -198,7 +205,7 @@ def pushed(w, **item):
 
 
 def subscribed(base, conf=""):
-    w = Feedwheel(base, conf)
+    w = Feedwheel(base, conf + allowed(base))
     w.run("add", "-q", "https://a.example/feed", "--folder", "News")
     w.run("pause", "-q", "1")
     return w

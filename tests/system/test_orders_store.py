@@ -13,6 +13,7 @@ from http_server import http_server
 from harness import SOON, Feedwheel, Skip, absent, case, each_engine, equal, holds, run, server, wait_for
 
 NOWHERE = "file:/nonexistent/x" # its matches wait
+ALLOWED = "order_files = /nonexistent/\n"
 
 
 class Feed:
@@ -55,7 +56,7 @@ def begun(base, engine, conf=""):
         feed = Feed()
         stack.callback(feed.stop)
         url = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
-        yield feed, Feedwheel(base, conf, store=url)
+        yield feed, Feedwheel(base, conf + ALLOWED, store=url)
 
 
 def waiting(w):
@@ -121,7 +122,7 @@ def stored(base, engine):
         equal(waiting(w), {"new": 3, "all": 4, "german": 1, "tagged": 1})
 
         if "server" not in absent():
-            with http_server(base, store=w.store) as d:
+            with http_server(base, store=w.store, conf=ALLOWED) as d:
                 feed.says(7, "odd and wanted, over HTTP")
                 feed.says(8, "noise, over HTTP")
                 code, _, said = d.request("POST", "/v1/feeds/1/entries", feed.body(7, 8),

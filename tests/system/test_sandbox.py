@@ -448,10 +448,12 @@ def runner(base):
             sandboxed(*LAYERS)
         folder = os.path.join(base, sandbox)
         os.mkdir(folder)
-        w = trial_run(folder, [("command", program), ("append", target), ("append", "/nonexistent/x")],
-                      "sandbox = %s\n" % sandbox)
+        tries = [("command", program), ("append", target), ("append", "/nonexistent/x"), ("command", "/bin/sh"),
+                 ("append", os.path.join(folder, "store.db.conf")), ("append", base + "/../x")]
+        w = trial_run(folder, tries, "sandbox = %s\norder_programs = %s\norder_files = %s, /nonexistent/\n" % (
+            sandbox, program, target))
         p = w.start("run", "--workers", "2")
-        want = [("command", "done"), ("append", "done"), ("append", "Input/output error")]
+        want = [("command", "done"), ("append", "done")] + [(what, "Input/output error") for what, _ in tries[2:]]
         equal(results(w, "worker 0"), want)
         equal(results(w, "worker 1"), [(attempt, "Bad file descriptor") for attempt, _ in want], "it has no sender")
         with open(facts, encoding="ascii") as f:
@@ -468,7 +470,7 @@ def runner(base):
         os.kill(first, signal.SIGKILL)
         wait_for("the message", lambda: "the runner of orders' commands was killed by signal 9" in w.log())
         os.kill(workers_of(p)[0], signal.SIGKILL)
-        wait_for("six results", lambda: len(re.findall(r"worker 0: trial: ", w.log())) == 6)
+        wait_for("all results", lambda: len(re.findall(r"worker 0: trial: ", w.log())) == 2 * len(want))
         equal(re.findall(r"worker 0: trial: (\w+): (.*)$", w.log(), re.M), 2 * want)
         second = runner_of(p)
         holds(second not in (None, first), second)
@@ -479,28 +481,44 @@ def runner(base):
         os.remove(target)
 
 
-@case("with order_commands = none no process can use the runner, after a reload too")
+@case("without a program or file in the configuration no process has a socket to the runner, after a reload it may; "
+      "a reload takes it away")
 def no_runner(base):
-    w = trial_run(base, [("command", "/bin/true")], "order_commands = none\n")
-    p = w.start("run", "--workers", "1")
-    equal(results(w, "worker 0"), [("command", "Bad file descriptor")])
-    with open(w.conf, "a", encoding="ascii") as f:
-        f.write("order_commands = local\n")
-    p.send_signal(signal.SIGHUP)
-    wait_for("another worker", lambda: "trial: command: done" in w.log())
-    equal(runner_of(p) is None, False)
-    stop(p)
+    for n, none in enumerate(("", "order_commands = none\norder_programs = /bin/true\n")):
+        folder = os.path.join(base, str(n))
+        os.mkdir(folder)
+        w = trial_run(folder, [("command", "/bin/true")], none)
+        p = w.start("run", "--workers", "1")
+        equal(results(w, "worker 0"), [("command", "Bad file descriptor")])
+        equal(sockets(p.pid), [], "nor has the master")
+        with open(w.conf, "a", encoding="ascii") as f:
+            f.write("order_commands = local\norder_programs = /bin/true\n")
+        p.send_signal(signal.SIGHUP)
+        wait_for("another worker", lambda w=w: "trial: command: done" in w.log())
+        equal(runner_of(p) is None, False)
+        with open(w.conf, "a", encoding="ascii") as f:
+            f.write("order_programs = /bin/false\n")
+        p.send_signal(signal.SIGHUP)
+        wait_for("a third worker", lambda w=w: "trial: command: Input/output error" in w.log())
+        stop(p)
+
+
+def sockets(pid):
+    """The sockets of a process that are open in pairs, such as the runner's."""
+    links = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+    return [l for l in links if l.startswith("socket:")]
 
 
 @case("the server alone can use the runner; one beside workers cannot", needs="server")
 def server_runner(base):
-    w = trial_run(base, [("command", "/bin/true")], "listen = 127.0.0.1:%d\n" % free_port())
+    allowed = "order_programs = /bin/true\n"
+    w = trial_run(base, [("command", "/bin/true")], allowed + "listen = 127.0.0.1:%d\n" % free_port())
     p = w.start("serve")
     equal(results(w, "serve"), [("command", "done")])
     stop(p)
     beside = os.path.join(base, "beside")
     os.mkdir(beside)
-    w = trial_run(beside, [("command", "/bin/true")], "listen = 127.0.0.1:%d\n" % free_port())
+    w = trial_run(beside, [("command", "/bin/true")], allowed + "listen = 127.0.0.1:%d\n" % free_port())
     p = w.start("run", "--workers", "1")
     equal((results(w, "worker 0"), results(w, "serve")), ([("command", "done")], [("command", "Bad file descriptor")]))
     stop(p)

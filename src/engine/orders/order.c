@@ -12,12 +12,14 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/suggest.h"
 #include "base/url.h"
 #include "engine/orders/order_exchange.h"
 #include "engine/orders/order_stream.h"
 #include "engine/orders/orders.h"
 #include "engine/orders/runner.h"
+#include "engine/orders/runner_rules.h"
 #include "engine/orders/webhook.h"
 #include "engine/records.h"
 #include "query/query.h"
@@ -154,19 +156,61 @@ static int to_check_file(struct fw_str path, struct fw_err *err)
 	return to_check_path(path, "file", "a file", err);
 }
 
-int fw_order_check_commands(const char *order_commands, struct fw_str to, bool over_http, struct fw_err *err)
+/* Write the destination as a rule that allows it, as people write it. */
+static void to_rule(struct fw_buf *b, struct fw_str to, bool program)
 {
-	bool touches_here = to_rest(to, FW_STR("command")).p || to_rest(to, FW_STR("file")).p;
+	const char *percent = program ? NULL : memchr(to.p, '%', to.len);
 
-	if (!touches_here || strcmp(order_commands, "http") == 0)
+	while (percent && *percent != '/') /* the folder of what the time names */
+		percent--;
+	fw_log_escape(b, percent ? fw_str_sub(to, 0, (size_t)(percent - to.p) + 1) : to);
+}
+
+/* Is a program or a file of this machine in the configuration? */
+static int to_check_rules(const struct fw_config *c, struct fw_str to, bool program, struct fw_err *err)
+{
+	struct runner_rules rules = runner_rules_of(c);
+	const char *list = program ? c->order_programs : c->order_files;
+	struct fw_buf rule = FW_BUF_INIT(0);
+	char path[2 * FW_URL_MAX];
+	size_t unused;
+
+	if (program ? runner_may_run(&rules, to) :
+		      order_path(path, sizeof(path), to, 0) && runner_may_write(&rules, fw_str(path), &unused))
 		return 0;
-	if (strcmp(order_commands, "none") == 0)
+	to_rule(&rule, to, program);
+	if (memchr(to.p, ',', to.len))
+		fw_err_set(err, FW_EINVAL, "not allowed, and with a comma it cannot be: %s",
+			program ? "put the command into a script, and name that in order_programs" :
+				  "name its folder in order_files");
+	else if (list)
+		fw_err_set(err, FW_EINVAL,
+			"not allowed by the configuration: append ', %.*s' to the line %s, and reload",
+			FW_STR_ARG(fw_buf_str(&rule)), program ? "order_programs" : "order_files");
+	else
+		fw_err_set(err, FW_EINVAL, "not allowed by the configuration: add the line '%s = %.*s', and reload",
+			program ? "order_programs" : "order_files", FW_STR_ARG(fw_buf_str(&rule)));
+	fw_buf_finish(&rule);
+	return FW_EINVAL;
+}
+
+int fw_order_check_commands(const struct fw_config *c, struct fw_str to, bool over_http, struct fw_err *err)
+{
+	struct fw_str command = to_rest(to, FW_STR("command")), file = to_rest(to, FW_STR("file"));
+	enum fw_order_channel channel;
+
+	if (!command.p && !file.p)
+		return 0;
+	if (strcmp(c->order_commands, "none") == 0)
 		return fw_err_set(err, FW_EINVAL,
 			"order_commands = none: orders run no commands and write no files (feedwheel.conf(5))");
-	return !over_http ? 0 :
-			    fw_err_set(err, FW_EINVAL,
-				    "orders with a command or a file are added and changed by 'feedwheel order' on the "
-				    "server's machine; over HTTP only with order_commands = http");
+	if (over_http && strcmp(c->order_commands, "http") != 0)
+		return fw_err_set(err, FW_EINVAL,
+			"orders with a command or a file are added and changed by 'feedwheel order' on the server's "
+			"machine; over HTTP only with order_commands = http");
+	if (fw_order_check_to(to, &channel, err))
+		return FW_EINVAL;
+	return to_check_rules(c, command.p ? command : file, command.p, err);
 }
 
 static int to_check_redis(struct fw_str to, struct fw_err *err)

@@ -84,17 +84,40 @@ static void file_sync_folder(const char *path)
 		job_fails(1, "folder not synced", folder ? folder : path, strerror(e));
 }
 
-static int file_open(const char *path, bool *is_new)
+/*
+ * Open the folder of the file. The first trusted_n bytes of the path are the configuration's; below
+ * them nothing is a link. *name: the file's name. -1 with errno.
+ */
+static int folder_open(const char *path, size_t trusted_n, const char **name)
+{
+	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+	struct fw_str rest = fw_str(path + trusted_n), part = fw_str_split(rest, '/', &rest);
+	char *trusted = fw_str_dup(fw_str_sub(fw_str(path), 0, trusted_n));
+	int fd = trusted ? open(trusted, flags) : -1;
+
+	for (; fd >= 0 && rest.p; part = fw_str_split(rest, '/', &rest)) {
+		char *folder = fw_str_dup(part);
+		int below = folder ? openat(fd, folder, flags | O_NOFOLLOW) : -1;
+
+		close(fd);
+		fd = below;
+	}
+	*name = part.p;
+	return fd;
+}
+
+static int file_open(const char *path, size_t trusted_n, bool *is_new)
 {
 	const int flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
-	int fd = open(path, flags);
+	const char *name;
+	int folder = folder_open(path, trusted_n, &name), fd = folder < 0 ? -1 : openat(folder, name, flags);
 
 	*is_new = false;
-	if (fd < 0 && errno == ENOENT) {
-		fd = open(path, flags | O_CREAT | O_EXCL, FILE_MODE);
+	if (folder >= 0 && fd < 0 && errno == ENOENT) {
+		fd = openat(folder, name, flags | O_CREAT | O_EXCL, FILE_MODE);
 		*is_new = fd >= 0;
 	}
-	return fd < 0 && errno == EEXIST ? open(path, flags) : fd; /* another order was faster */
+	return folder >= 0 && fd < 0 && errno == EEXIST ? openat(folder, name, flags) : fd; /* another was faster */
 }
 
 /* Standard input to the file. Returns 0 or an errno. */
@@ -109,15 +132,18 @@ static int file_copy(int fd)
 	return rc;
 }
 
-void runner_job_append(const char *path)
+void runner_job_append(const char *path, size_t trusted_n)
 {
 	struct stat st;
 	bool is_new;
-	int fd = file_open(path, &is_new), rc = 0;
+	int fd = file_open(path, trusted_n, &is_new), rc = 0;
 	char last = '\n';
 
 	if (fd < 0)
-		job_fails(1, "file not opened", path, errno == ELOOP ? "it is a symbolic link" : strerror(errno));
+		job_fails(1, "file not opened", path,
+			errno == ELOOP           ? "it is a symbolic link" :
+				errno == ENOTDIR ? "a folder of it is missing, or a link" :
+						   strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		job_fails(1, "file not opened", path, "it is not a regular file");
 	/* two orders may have the same file: a write in the middle is no torn line */

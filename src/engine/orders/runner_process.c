@@ -41,6 +41,7 @@ struct process_job {
 struct process {
 	struct process_job job[RUNNER_JOBS_MAX];
 	size_t n;
+	const struct runner_rules *rules;
 	bool over; /* all other ends of the socket are closed */
 };
 
@@ -174,9 +175,11 @@ static void jobs_drop(struct process *p, enum whose whose, uint64_t client, int6
 }
 
 /* In the new process. */
-static _Noreturn void job_become(
-	uint32_t kind, const char *const text[RUNNER_TEXTS], int input, int error, pid_t parent)
+static _Noreturn void job_become(const struct process *p, uint32_t kind, const char *const text[RUNNER_TEXTS],
+	int input, int error, pid_t parent)
 {
+	size_t trusted_n = 0;
+
 	sigset_t none;
 
 	setpgid(0, 0);
@@ -193,7 +196,9 @@ static _Noreturn void job_become(
 	if (kind == RUNNER_COMMAND)
 		runner_job_command(text);
 	signal(SIGXFSZ, SIG_IGN); /* the write fails, with words */
-	runner_job_append(text[RUNNER_TO]);
+	if (!runner_may_write(p->rules, fw_str(text[RUNNER_TO]), &trusted_n))
+		_exit(1);
+	runner_job_append(text[RUNNER_TO], trusted_n);
 }
 
 /* Returns 0 or an errno. */
@@ -210,7 +215,7 @@ static int job_spawn(struct process *p, const struct runner_frame *h, const char
 	fcntl(end[1], F_SETFL, 0); /* a program does not expect EAGAIN */
 	pid = _Fork();             /* without the handlers of libraries (libuv's), whose descriptors are closed */
 	if (pid == 0)
-		job_become(h->kind, text, input, end[1], self);
+		job_become(p, h->kind, text, input, end[1], self);
 	close(end[1]);
 	if (pid < 0) {
 		close(end[0]);
@@ -230,6 +235,15 @@ static int job_spawn(struct process *p, const struct runner_frame *h, const char
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
+static bool text_has_control(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if ((unsigned char)p[i] < ' ' || p[i] == 0x7f)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Point to the texts in the frame's bytes, which leave room for a NUL behind each. false: not one
  * of ours.
@@ -243,7 +257,7 @@ static bool frame_texts(const char *p, size_t n, char out[RUNNER_FRAME_MAX + RUN
 		return false;
 	memcpy(h, p, sizeof(*h));
 	for (size_t i = 0; i < RUNNER_TEXTS; i++) {
-		if (h->len[i] > n - at || memchr(p + at, 0, h->len[i]))
+		if (h->len[i] > n - at || text_has_control(p + at, h->len[i]))
 			return false;
 		memcpy(out + to, p + at, h->len[i]);
 		text[i] = out + to;
@@ -252,6 +266,13 @@ static bool frame_texts(const char *p, size_t n, char out[RUNNER_FRAME_MAX + RUN
 		out[to++] = 0;
 	}
 	return at == n && h->kind <= RUNNER_END && h->timeout_ms >= 0 && h->timeout_ms <= TIMEOUT_MAX_MS;
+}
+
+static bool frame_is_allowed(const struct process *p, const struct runner_frame *h, struct fw_str to)
+{
+	size_t unused;
+
+	return h->kind == RUNNER_COMMAND ? runner_may_run(p->rules, to) : runner_may_write(p->rules, to, &unused);
 }
 
 static void frame_take(struct process *p, const char *bytes, size_t n, int input)
@@ -266,6 +287,10 @@ static void frame_take(struct process *p, const char *bytes, size_t n, int input
 	jobs_drop(p, h.kind == RUNNER_END ? OF_CLIENT : OF_OTHERS, h.client, fw_mono_ms());
 	if (h.kind == RUNNER_END || input < 0)
 		return;
+	if (!frame_is_allowed(p, &h, fw_str(text[RUNNER_TO]))) {
+		reply(h.client, h.id, 0, false, "not allowed by order_programs and order_files", FW_STR(""));
+		return;
+	}
 	e = job_spawn(p, &h, text, input);
 	if (e)
 		reply(h.client, h.id, 0, false, "process not created", fw_str(strerror(e)));
@@ -384,11 +409,12 @@ static int process_begin(int fd, sigset_t *in_poll)
 	return 0;
 }
 
-int runner_main(int fd)
+int runner_main(int fd, const struct runner_rules *rules)
 {
 	static struct process p;
 	sigset_t in_poll;
 
+	p.rules = rules;
 	if (process_begin(fd, &in_poll))
 		return EXIT_FAILURE;
 	while (!p.over || p.n)

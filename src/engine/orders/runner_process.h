@@ -12,11 +12,16 @@
  * XDG_RUNTIME_DIR as the service has them (PATH has a default), FEEDWHEEL_ORDER and
  * FEEDWHEEL_MESSAGE_ID. It inherits the limits of the master's sandbox: no new privileges, and the
  * refused system calls. The runner itself could give up more only by taking it from programs.
+ *
+ * Whoever holds the socket may be an attacker. The runner does only what the rules of the
+ * configuration allow (runner_rules.h); the message, the order's name and the message's id are
+ * whatever the frame says, without controls.
  */
 #ifndef FW_ENGINE_RUNNER_PROCESS_H
 #define FW_ENGINE_RUNNER_PROCESS_H
 
 #include "engine/orders/runner.h"
+#include "engine/orders/runner_rules.h"
 
 enum runner_kind { RUNNER_COMMAND, RUNNER_APPEND, RUNNER_END };
 enum runner_text { RUNNER_TO, RUNNER_ORDER, RUNNER_MESSAGE, RUNNER_TEXTS };
@@ -42,12 +47,12 @@ struct runner_reply {
 /*
  * The whole life of the runner: until all other ends of the socket are closed. The caller is a
  * process of its own, with a single thread. Closes all descriptors but fd and the first three.
- * Returns an exit status.
+ * rules are borrowed. Returns an exit status.
  */
-int runner_main(int fd);
+int runner_main(int fd, const struct runner_rules *rules);
 
 /* runner_job.c: in a process that was just forked; does not return. */
 _Noreturn void runner_job_command(const char *const text[RUNNER_TEXTS]);
-_Noreturn void runner_job_append(const char *path);
+_Noreturn void runner_job_append(const char *path, size_t trusted_n);
 
 #endif

@@ -258,8 +258,10 @@ static int job_start(struct sender_attempt *a, struct fw_err *err)
 		.done = job_done,
 		.ctx = a};
 
+	if (fw_order_check_commands(a->s->config, a->o.to, false, err))
+		return err->rc = FW_EUNSUP;
 	if (!a->s->runner)
-		return fw_err_set(err, FW_EUNSUP, "order_commands = none: no command runs, and no file is written");
+		return fw_err_set(err, FW_EIO, "commands wait: this process has no runner");
 	(void)fw_str_split(a->o.to, ':', &rest);
 	if (a->channel == FW_ORDER_COMMAND)
 		j.command = rest;

@@ -33,7 +33,9 @@
 
 #define HANDED_MAX_BYTES ((size_t)8 << 20)
 #define ARGUMENTS_MAX 8
-#define RUNNER "runner-" /* and its descriptor: what fw_run_child() is handed for the runner */
+/* and two descriptors, its socket and its rules: what fw_run_child() is handed for the runner */
+#define RUNNER "runner-"
+#define RULES_MAX_BYTES ((size_t)1 << 20)
 
 /* Head of the file, written and read by the same binary; the configuration follows. */
 struct child_handoff {
@@ -174,13 +176,28 @@ static int program_exec(const char *const *argv, const char *who, const char *ha
 	return -errno;
 }
 
-int child_exec_runner(int fd, const char *const *argv)
+/* Two lines, into a file without a name. Returns its descriptor, or a negative errno. */
+static int rules_write(const struct runner_rules *rules)
 {
-	char handed[24];
-	int rc = fd_keep_on_exec(fd);
+	struct fw_buf b = FW_BUF_INIT(RULES_MAX_BYTES);
+	int fd = file_open_nameless(), rc = fd < 0 ? -errno : 0;
 
-	(void)fw_snprintf(handed, sizeof(handed), RUNNER "%d", fd);
-	return rc ? rc : program_exec(argv, "runner", handed);
+	fw_buf_addf(&b, "%s\n%s", rules->programs ? rules->programs : "", rules->files ? rules->files : "");
+	rc = rc ? rc : b.rc ? -ENOMEM : -fw_write_all(fd, b.p, b.len);
+	fw_buf_finish(&b);
+	rc = rc ? rc : fd_keep_on_exec(fd);
+	return rc ? rc : fd;
+}
+
+int child_exec_runner(int fd, const struct runner_rules *rules, const char *const *argv)
+{
+	int rc = fd_keep_on_exec(fd), rules_fd = rc ? rc : rules_write(rules);
+	char handed[40];
+
+	if (rules_fd < 0)
+		return rules_fd;
+	(void)fw_snprintf(handed, sizeof(handed), RUNNER "%d-%d", fd, rules_fd);
+	return program_exec(argv, "runner", handed);
 }
 
 int child_exec(const struct child *c, const char *const *argv)
@@ -200,13 +217,13 @@ int child_exec(const struct child *c, const char *const *argv)
 	return program_exec(argv, who, file);
 }
 
-/* Read all that the master wrote. */
-static int handoff_read_file(int fd, struct fw_buf *out)
+/* Read all that the master wrote, at least min_bytes, and close it. */
+static int file_read(int fd, size_t min_bytes, struct fw_buf *out)
 {
 	struct stat st;
 	char *to;
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct child_handoff) ||
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)min_bytes ||
 		st.st_size > (off_t)HANDED_MAX_BYTES)
 		return FW_EINVAL;
 	to = fw_buf_room(out, (size_t)st.st_size);
@@ -221,7 +238,7 @@ static int handoff_read(int fd, struct child *c, struct fw_config **config, stru
 {
 	struct fw_buf b = FW_BUF_INIT(HANDED_MAX_BYTES);
 	struct child_handoff h;
-	int rc = handoff_read_file(fd, &b);
+	int rc = file_read(fd, sizeof(h), &b);
 
 	*c = (struct child){0};
 	if (rc) {
@@ -252,6 +269,30 @@ static int handoff_read(int fd, struct child *c, struct fw_config **config, stru
 	return 0;
 }
 
+/* The runner. handed: its two descriptors. */
+static int child_run(struct fw_str handed)
+{
+	struct fw_str second, first = fw_str_split(handed, '-', &second);
+	struct fw_buf b = FW_BUF_INIT(RULES_MAX_BYTES + 1);
+	struct runner_rules rules = {NULL, NULL};
+	int64_t fd, rules_fd;
+	char *line;
+
+	if (!fw_str_int(first, &fd) || !fw_str_int(second, &rules_fd) || fd <= STDERR_FILENO || fd > INT_MAX ||
+		rules_fd <= STDERR_FILENO || rules_fd > INT_MAX || file_read((int)rules_fd, 1, &b)) {
+		fw_error("descriptors '%.*s' refused: not created by 'run' or 'serve', which alone start this command",
+			FW_STR_ARG(fw_str_sub(handed, 0, 40)));
+		return EXIT_FAILURE;
+	}
+	fw_buf_add(&b, "", 1);
+	line = b.rc ? NULL : memchr(b.p, '\n', b.len);
+	if (line) {
+		*line = 0;
+		rules = (struct runner_rules){b.p, line + 1};
+	}
+	return runner_main((int)fd, &rules);
+}
+
 int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx)
 {
 	struct fw_config *config = NULL;
@@ -262,11 +303,8 @@ int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx)
 #ifdef __linux__
 	prctl(PR_SET_NAME, program_invocation_short_name, 0, 0, 0); /* the default would be "exe" */
 #endif
-	if (fw_str_starts(fw_str(handed), FW_STR(RUNNER))) {
-		if (fw_str_int(fw_str_sub(fw_str(handed), strlen(RUNNER), strlen(handed)), &fd) && fd > STDERR_FILENO &&
-			fd <= INT_MAX)
-			return runner_main((int)fd);
-	}
+	if (fw_str_starts(fw_str(handed), FW_STR(RUNNER)))
+		return child_run(fw_str_sub(fw_str(handed), strlen(RUNNER), strlen(handed)));
 	if (!fw_str_int(fw_str(handed), &fd) || fd < 0 || fd > INT_MAX)
 		fd = -1;
 	if (handoff_read((int)fd, &c, &config, &err)) {

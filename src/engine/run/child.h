@@ -5,6 +5,8 @@
 
 #include "engine/run/worker.h"
 
+struct runner_rules;
+
 struct child {
 	const struct fw_config *config;
 	struct worker_shared *shared; /* its own */
@@ -29,7 +31,7 @@ int child_main(const struct child *c);
  * failure: a negative errno.
  */
 FW_MUST_CHECK int child_exec(const struct child *c, const char *const *argv);
-/* The same for the runner: fd is its end of the socket. */
-FW_MUST_CHECK int child_exec_runner(int fd, const char *const *argv);
+/* The same for the runner: fd is its end of the socket; rules: what it may do. */
+FW_MUST_CHECK int child_exec_runner(int fd, const struct runner_rules *rules, const char *const *argv);
 
 #endif

@@ -80,7 +80,7 @@ static unsigned master_child_kinds(const struct master *m)
 /* The sender is in the first worker, or in the server if it is alone. */
 static int child_runner_fd(const struct master *m, int index)
 {
-	return index == m->first && strcmp(m->config->order_commands, "none") != 0 ? m->runner_fd[0] : -1;
+	return index == m->first ? m->runner_fd[0] : -1;
 }
 
 static void master_close(int *fd)
@@ -366,13 +366,43 @@ static void child_on_exit(struct master *m, int index, int status)
 /* Runs in the runner's process, after the fork. */
 static int runner_begin(struct master *m)
 {
+	struct runner_rules rules = runner_rules_of(m->config);
 	unsigned have, lack;
 
 	fw_sandbox_layers(m->config, FW_SANDBOX_WORKER, &have, &lack);
 	/* as a new program, its memory holds no settings */
-	if (have & FW_SANDBOX_LAYOUT && m->o->exec_args && child_exec_runner(m->runner_fd[1], m->o->exec_args))
+	if (have & FW_SANDBOX_LAYOUT && m->o->exec_args && child_exec_runner(m->runner_fd[1], &rules, m->o->exec_args))
 		return EXIT_FAILURE;
-	return runner_main(m->runner_fd[1]);
+	return runner_main(m->runner_fd[1], &rules);
+}
+
+/* Without rules there is no socket, and nobody starts a program. Returns 0 or an errno. */
+static int runner_open_socket(struct master *m)
+{
+	struct runner_rules rules = runner_rules_of(m->config);
+
+	return runner_rules_any(&rules) && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, m->runner_fd) ? errno :
+														 0;
+}
+
+/*
+ * The configuration was read again. By other rules the old socket ends at once, whoever holds it;
+ * what its runner did ends too, and is repeated by the next one.
+ */
+static void runner_on_reload(struct master *m, const struct runner_rules *was)
+{
+	struct runner_rules rules = runner_rules_of(m->config);
+	int e;
+
+	if (runner_rules_equal(&rules, was))
+		return;
+	if (m->runner_fd[0] >= 0)
+		shutdown(m->runner_fd[0], SHUT_RDWR);
+	for (int i = 0; i < 2; i++)
+		master_close(&m->runner_fd[i]);
+	e = runner_open_socket(m);
+	if (e)
+		fw_error("commands of orders wait for the next reload: socket not created: %s", strerror(e));
 }
 
 /* Start the runner if a job waits for it. */
@@ -402,7 +432,7 @@ static void runner_on_exit(struct master *m, int status)
 	if (WIFSIGNALED(status))
 		fw_error("the runner of orders' commands was killed by signal %d: the next job starts it again",
 			WTERMSIG(status));
-	else
+	else if (WEXITSTATUS(status)) /* 0: its socket was closed, by a reload */
 		fw_error("the runner of orders' commands exited with code %d", WEXITSTATUS(status));
 	m->runner.pid = 0;
 	child_schedule_respawn(&m->runner, fw_mono_ms());
@@ -684,7 +714,8 @@ static void manager_notify(struct master *m)
 
 static void master_reload(struct master *m)
 {
-	struct fw_config *fresh = NULL;
+	struct fw_config *fresh = NULL, *old;
+	struct runner_rules was;
 	struct fw_err err;
 
 	if (m->stopping)
@@ -703,8 +734,11 @@ static void master_reload(struct master *m)
 		fw_config_destroy(fresh);
 		return;
 	}
-	fw_config_destroy(m->reloaded);
+	was = runner_rules_of(m->config);
+	old = m->reloaded;
 	m->config = m->reloaded = fresh;
+	runner_on_reload(m, &was);
+	fw_config_destroy(old);
 	fw_info("SIGHUP: configuration read again; children drain and restart");
 	for (int i = 0; i < m->slot_n; i++) {
 		if (!m->slot[i].pid)
@@ -799,8 +833,7 @@ int master_begin(struct master *m, const struct fw_config *c, const struct fw_ru
 	m->slot_n = m->n + (o->serve != NULL);
 	m->meter = fw_meter_create((size_t)m->n, o->serve != NULL, sizeof(struct worker_shared));
 	m->slot = calloc((size_t)m->slot_n, sizeof(*m->slot));
-	if (!m->meter || !m->slot || pipe2(m->pipe_fd, O_CLOEXEC) ||
-		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, m->runner_fd))
+	if (!m->meter || !m->slot || pipe2(m->pipe_fd, O_CLOEXEC) || runner_open_socket(m))
 		return m->rc = fw_err_set(&m->err, FW_EIO, "master not started: %s", strerror(errno));
 	fw_meter_master_usage(m->meter);
 	m->rc = fw_sandbox_check(c, master_child_kinds(m), &m->err);

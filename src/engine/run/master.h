@@ -40,7 +40,10 @@ struct master {
 	int slot_n;
 	int first; /* the child that does what one does for all (worker_options), and has the sender */
 	int pipe_fd[2];
-	int runner_fd[2];         /* the sender's end, the runner's; both stay open, so it can be started again */
+	/*
+	 * the sender's end, the runner's; both stay open, so it can be started again; -1: no rules
+	 */
+	int runner_fd[2];
 	struct child_slot runner; /* runs commands of orders; only while its socket had something to read */
 	int64_t started_mono_ms, started_ms;
 	int64_t cpu_before_ms;     /* CPU time of earlier children, to subtract */

@@ -14,6 +14,7 @@
  */
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -437,6 +438,7 @@ static void world_make(void)
 	set("workers", "3");
 	set("sandbox", "off");
 	set("drain_timeout_ms", "10s");
+	set("order_programs", "/bin/true");
 	options = (struct fw_run_options){.notify = true, .reload = read_again};
 	setenv("NOTIFY_SOCKET", "@feedwheel-test-master", 1);
 	setenv("WATCHDOG_USEC", "90000000", 1);
@@ -604,6 +606,26 @@ START_TEST(job_starts_the_runner)
 	pass(31 * FW_SECOND_MS);
 	ck_assert_int_gt(m.runner.pid, 0);
 	ck_assert_uint_eq(restarts() + kill_n, 0); /* it is no worker */
+	world_leave();
+}
+END_TEST
+
+/* By other rules, as by none, the socket of those before leads nowhere. */
+START_TEST(reload_replaces_the_rules_of_orders)
+{
+	int old;
+	char c;
+
+	world_begin();
+	pass(FW_MINUTE_MS);
+	old = fcntl(m.runner_fd[0], F_DUPFD_CLOEXEC, 0);
+	step(SIGHUP); /* what read_again() gives allows nothing */
+	ck_assert(m.runner_fd[0] < 0 && m.runner_fd[1] < 0);
+	ck_assert_int_eq(recv(old, &c, 1, MSG_DONTWAIT), 0);
+	ck_assert_int_eq(send(old, "x", 1, MSG_NOSIGNAL), -1);
+	close(old);
+	pass(FW_MINUTE_MS);
+	ck_assert_int_eq(m.runner.pid, 0);
 	world_leave();
 }
 END_TEST
@@ -1414,6 +1436,7 @@ int main(void)
 	tcase_add_test(t, hours_of_nothing);
 	tcase_add_test(t, dies_again_and_again);
 	tcase_add_test(t, job_starts_the_runner);
+	tcase_add_test(t, reload_replaces_the_rules_of_orders);
 	tcase_add_test(t, die_together);
 	tcase_add_test(t, child_that_is_down_reports_no_shortage);
 	tcase_add_test(t, fork_fails);

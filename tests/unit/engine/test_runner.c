@@ -38,19 +38,28 @@ struct seen {
 	char error[1000];
 };
 
+#define TOO_MANY                                                          \
+	"/x 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 " \
+	"1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4"
+static char programs[1000], paths[200];
+static const struct runner_rules rules = {programs, paths};
+
 static void runner_begin(void)
 {
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		close(end[0]);
-		_exit(runner_main(end[1]));
+		_exit(runner_main(end[1], &rules));
 	}
 }
 
 static void begin(void)
 {
 	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert(fw_snprintf(programs, sizeof(programs),
+		"%s/, %s/p one 'two three', /bin/true, /nonexistent/program x, " TOO_MANY, folder, folder));
+	ck_assert(fw_snprintf(paths, sizeof(paths), "%s/, %s, /nonexistent/, /dev/null", folder, folder));
 	ck_assert_int_eq(uv_loop_init(&loop), 0);
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, end), 0);
 	runner_begin();
@@ -204,12 +213,43 @@ START_TEST(a_program_that_cannot_start_says_so)
 	file_write("plain", "x", 0600);
 	s = run(in_folder("plain"), NULL, FW_STR("x"), LONG_MS);
 	ck_assert_ptr_nonnull(strstr(s.error, "Permission denied"));
-	s = run("relative", NULL, FW_STR("x"), LONG_MS);
-	ck_assert_ptr_nonnull(strstr(s.error, "no absolute path"));
-	s = run("/x 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 "
-		"1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4",
-		NULL, FW_STR("x"), LONG_MS);
+	s = run(TOO_MANY, NULL, FW_STR("x"), LONG_MS);
 	ck_assert_ptr_nonnull(strstr(s.error, "too many words"));
+}
+END_TEST
+
+static void not_allowed(const char *command, const char *path)
+{
+	struct seen s = run(command, path, FW_STR("x\n"), LONG_MS);
+
+	ck_assert(!s.accepted && !s.status);
+	ck_assert_str_eq(s.error, "not allowed by order_programs and order_files");
+}
+
+/* Whoever holds the socket may ask for anything; the rules are the configuration's. */
+START_TEST(only_what_the_rules_allow_runs)
+{
+	char text[300];
+
+	script("p", "echo >ran");
+	file_write("sub", "x", 0700);
+	not_allowed("/bin/sh", NULL);
+	not_allowed("/bin/true x", NULL);
+	not_allowed("/bin/../bin/true", NULL);
+	not_allowed("//bin/true", NULL);
+	not_allowed("relative", NULL);
+	not_allowed(" ", NULL);
+	not_allowed("/nonexistent/program", NULL);
+	not_allowed("/nonexistent/program x y", NULL);
+	ck_assert(fw_snprintf(text, sizeof(text), "%s/p one", folder));
+	not_allowed(text, NULL); /* the rule has more words, and a folder's programs take none */
+	ck_assert(fw_snprintf(text, sizeof(text), "%s/../bin/true", folder));
+	not_allowed(text, NULL);
+	ck_assert(fw_snprintf(text, sizeof(text), "%s/a/b", folder));
+	not_allowed(text, NULL);
+	ck_assert(fw_snprintf(text, sizeof(text), "%s/", folder));
+	not_allowed(text, NULL);
+	ck_assert_int_ne(access(in_folder("ran"), F_OK), 0);
 }
 END_TEST
 
@@ -545,6 +585,53 @@ START_TEST(a_file_that_cannot_be_written_says_so)
 }
 END_TEST
 
+START_TEST(only_what_the_rules_allow_is_written)
+{
+	char text[300], below[300];
+
+	not_allowed(NULL, "/tmp/fw-runner-other");
+	not_allowed(NULL, "/nonexistent");
+	not_allowed(NULL, "relative");
+	ck_assert(fw_snprintf(text, sizeof(text), "%s/../x", folder));
+	not_allowed(NULL, text);
+	ck_assert(fw_snprintf(text, sizeof(text), "%s//x", folder));
+	not_allowed(NULL, text);
+	ck_assert(fw_snprintf(text, sizeof(text), "%s/", folder));
+	not_allowed(NULL, text);
+	ck_assert(fw_snprintf(text, sizeof(text), "%sx", folder));
+	not_allowed(NULL, text);
+	/* a link below the folder leads nowhere, a folder does */
+	ck_assert_int_eq(symlink("/tmp", in_folder("out")), 0);
+	fails_with(in_folder("out/fw-runner-other"), "a folder of it is missing, or a link");
+	ck_assert_int_eq(access("/tmp/fw-runner-other", F_OK), -1);
+	ck_assert(fw_str_copy(below, sizeof(below), fw_str(in_folder("below"))));
+	ck_assert_int_eq(mkdir(below, 0700), 0);
+	ck_assert(run(NULL, in_folder("below/f"), FW_STR("x\n"), LONG_MS).accepted);
+	ck_text("below/f", "x\n");
+}
+END_TEST
+
+START_TEST(a_rule_is_a_plain_path)
+{
+	static const char *const WRONG[] = {
+		"x", "/a/../b", "/a/./b", "/a//b", "/a, b", "/a/..", "/a\tb", ",", "/a,,/b"};
+	static const char *const RIGHT[] = {"", "/", "/a", "/a/", "/a/b.c, /d/", "/..a/b"};
+
+	for (size_t i = 0; i < FW_N(WRONG); i++) {
+		ck_assert_msg(runner_list_check(WRONG[i], true, &err) == FW_EINVAL, "%s", WRONG[i]);
+		ck_assert_msg(runner_list_check(WRONG[i], false, &err) == FW_EINVAL, "%s", WRONG[i]);
+	}
+	for (size_t i = 1; i < FW_N(RIGHT); i++) {
+		ck_assert_msg(!runner_list_check(RIGHT[i], true, &err), "%s", err.text);
+		ck_assert_msg(!runner_list_check(RIGHT[i], false, &err), "%s", err.text);
+	}
+	ck_assert_int_eq(runner_list_check(NULL, true, &err), 0);
+	ck_assert_int_eq(runner_list_check("/a/ x", true, &err), FW_EINVAL);
+	ck_assert_int_eq(runner_list_check("/a/ x", false, &err), 0);
+	ck_assert_int_eq(runner_list_check("/a -x  y", true, &err), 0);
+}
+END_TEST
+
 START_TEST(a_full_disk_says_so_and_the_line_is_completed_later)
 {
 	static char line[5001];
@@ -608,6 +695,7 @@ int main(void)
 	tcase_add_test(t, a_program_reads_the_message_and_accepts_it);
 	tcase_add_test(t, its_exit_status_and_its_last_line_say_why);
 	tcase_add_test(t, a_program_that_cannot_start_says_so);
+	tcase_add_test(t, only_what_the_rules_allow_runs);
 	tcase_add_test(t, it_gets_a_small_environment_and_no_descriptors);
 	tcase_add_test(t, the_time_limit_ends_the_whole_group);
 	tcase_add_test(t, a_process_left_behind_holds_up_nothing);
@@ -622,6 +710,8 @@ int main(void)
 	tcase_add_test(f, a_torn_line_is_completed);
 	tcase_add_test(f, two_orders_with_one_file);
 	tcase_add_test(f, a_file_that_cannot_be_written_says_so);
+	tcase_add_test(f, only_what_the_rules_allow_is_written);
+	tcase_add_test(f, a_rule_is_a_plain_path);
 	tcase_add_test(f, a_full_disk_says_so_and_the_line_is_completed_later);
 	tcase_add_test(f, a_path_has_the_time);
 	suite_add_tcase(s, t);
