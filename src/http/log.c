@@ -49,8 +49,10 @@ struct http_log {
 	bool stop, failing;
 	bool file;       /* a regular file; else a pipe, socket or terminal, which can be full */
 	int64_t last_ms; /* monotonic: when it was stopped; 0: not yet */
-	_Atomic uint64_t dropped_n;
-	uint64_t reported_n;
+	/* lines that were dropped: the ring was full; they were not written */
+	_Atomic uint64_t full_n, failed_n;
+	uint64_t full_reported_n, failed_reported_n;
+	int failed_errno; /* of the last write */
 	pthread_t thread;
 	bool running;
 	pthread_mutex_t lock;
@@ -119,7 +121,7 @@ void http_log_end(struct request *r)
 	ring = &l->ring[r->thread - r->thread->h->thread];
 	row = fw_byte_ring_draft(ring, sizeof(*row) + path.len + agent.len);
 	if (!row) {
-		atomic_fetch_add_explicit(&l->dropped_n, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&l->full_n, 1, memory_order_relaxed);
 		return;
 	}
 	*row = (struct access_row){.stamp_ms = fw_now_ms(), /* wall clock: a log is of this machine */
@@ -225,8 +227,9 @@ static void access_log_write(struct http_log *l)
 			if (!l->failing)
 				fw_error("access_log = %s: %s; lines are dropped", l->where, strerror(errno));
 			l->failing = true;
+			l->failed_errno = errno;
 			for (size_t i = 0; i < s.len; i++)
-				atomic_fetch_add_explicit(&l->dropped_n, s.p[i] == '\n', memory_order_relaxed);
+				atomic_fetch_add_explicit(&l->failed_n, s.p[i] == '\n', memory_order_relaxed);
 			break;
 		}
 		l->failing = false;
@@ -253,15 +256,21 @@ static bool access_log_drain(struct http_log *l)
 	return more;
 }
 
+/* Each loss with its reason: a full ring here, a failed write below. */
 static void access_log_report(struct http_log *l)
 {
-	uint64_t n = atomic_load(&l->dropped_n);
+	uint64_t n = atomic_load(&l->full_n), failed_n = atomic_load(&l->failed_n);
 
-	if (n > l->reported_n)
+	if (n > l->full_reported_n)
 		fw_warn("access_log = %s: %llu lines were dropped, because requests came faster than lines were "
 			"written",
-			l->where, (unsigned long long)(n - l->reported_n));
-	l->reported_n = n;
+			l->where, (unsigned long long)(n - l->full_reported_n));
+	if (failed_n > l->failed_reported_n)
+		fw_warn("access_log = %s: %llu lines were dropped, because they could not be written: %s; make room, "
+			"or name another file",
+			l->where, (unsigned long long)(failed_n - l->failed_reported_n), strerror(l->failed_errno));
+	l->full_reported_n = n;
+	l->failed_reported_n = failed_n;
 }
 
 static void *access_log_run(void *ctx)
@@ -350,5 +359,5 @@ void http_log_destroy(struct http_log *l)
 
 uint64_t http_log_dropped_n(const struct http_log *l)
 {
-	return l ? atomic_load(&l->dropped_n) : 0;
+	return l ? atomic_load(&l->full_n) + atomic_load(&l->failed_n) : 0;
 }
