@@ -258,6 +258,21 @@ static int run_store_record(struct cli *c, struct session *r, const struct fw_ru
 	return rc;
 }
 
+/* The run may have changed what is due when: after a wrong clock, or by control messages. */
+static int run_note_idle_after(struct cli *c)
+{
+	struct fw_store_stats now;
+	struct fw_err err = {0};
+	int rc = c->store ? 0 : cli_store(c, FW_STORE_READ);
+
+	if (rc)
+		return rc;
+	if (fw_store_stats(c->store, &now, &err))
+		return cli_store_failed(c, &err);
+	run_note_idle(c, &now, "; 'feedwheel list --by-due' shows the schedule");
+	return CLI_OK;
+}
+
 /*
  * Block SIGHUP while the store is opened or upgraded: it would kill the process. The master
  * unblocks it and reloads.
@@ -313,7 +328,7 @@ static int run_run(struct cli *c)
 	if (cli_flag(c, "json"))
 		run_summary_json(c, &r, &stats);
 	else if (!before.due_n && !stats.done)
-		run_note_idle(c, &before, "; 'feedwheel list --by-due' shows the schedule");
+		return run_note_idle_after(c);
 	else
 		run_summary_text(c, &r, &stats);
 	return o.once && stats.failed ? CLI_SOME : CLI_OK;

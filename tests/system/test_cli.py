@@ -955,6 +955,18 @@ def run_once(base):
         holds(w.run("status").stdout.startswith("store    sqlite:"), "status")
         r = w.run("run", "--once")
         stderr_line(r, "nothing is due; the next feed is due in ", "; 'feedwheel list --by-due' shows the schedule")
+        ahead = 10 * 365 * 86400000 # by a clock that was wrong; the run repairs it, and tells of the schedule as it is
+        before = w.sql("SELECT position, due_at_ms, last_visit_ms FROM schedule")
+        w.sql("UPDATE schedule SET due_at_ms = due_at_ms + ?, last_visit_ms = last_visit_ms + ?", ahead, ahead,
+              write=True)
+        w.sql("UPDATE visits SET at_ms = at_ms + ?", ahead, write=True)
+        r = w.run("run", "--once")
+        holds("a clock was ahead: 6 feeds" in r.stderr and "nothing is due" in r.stderr, r.stderr)
+        holds(not re.search(r"due (in \d+ (d|y)|20)", r.stderr), r.stderr)
+        w.sql("UPDATE visits SET at_ms = at_ms - ?", ahead, write=True)
+        for position, due, visited in before:
+            w.sql("UPDATE schedule SET due_at_ms = ?, last_visit_ms = ? WHERE position = ?", due, visited, position,
+                  write=True)
         shown, code = on_terminal(
             w.command("run"), dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"), interrupt_at=r"next in \d+ (min|h)")
         equal(code, 0, shown)
