@@ -16,7 +16,7 @@ import threading
 
 from http_server import HttpServer, http_server, free_port, kill_group
 from harness import (
-    BUILD, Skip, Feedwheel, absent, case, certificate, equal, holds, origin, run, samples, sanitized, wait_for,
+    BUILD, ROOT, Skip, Feedwheel, absent, case, certificate, equal, holds, origin, run, samples, sanitized, wait_for,
     workers_of)
 
 LAYERS = ["no new privileges", "no memory dumps", "files", "TCP ports", "system calls", "memory layout"]
@@ -421,6 +421,13 @@ def charsets(base):
         w.run("import", "-", stdin="".join(u + "\n" for u in o.urls))
         w.run_once()
         equal(sorted(t for t, in w.sql("SELECT title FROM entries")), sorted(titles.values()))
+
+
+@case("the container's user is not root")
+def container(_base):
+    with open(os.path.join(ROOT, "Containerfile"), encoding="ascii") as f:
+        last = re.split(r"^FROM ", f.read(), flags=re.M)[-1]
+    equal(re.findall(r"^USER (.*)$", last, re.M), ["feedwheel"])
 
 
 def runner_of(p):
