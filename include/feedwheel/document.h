@@ -274,7 +274,8 @@ typedef int fw_opml_cb(void *ctx, const struct fw_opml_outline *o);
 typedef void fw_opml_problem_cb(void *ctx, uint32_t line, uint32_t column, const char *what, const char *repair);
 /*
  * Parse a subscription list, OPML 1.0 to 2.0, as tolerantly as feeds. problem may be NULL.
- * Errors: FW_EFORMAT, FW_ENOMEM, or the callback's value.
+ * Errors: FW_EFORMAT, FW_ENOMEM, or the callback's value. FW_ELIMIT: outlines nested too deep were
+ * left out; all others were given to cb.
  */
 FW_API FW_MUST_CHECK int fw_opml_read(
 	const void *bytes, size_t len, fw_opml_cb *cb, fw_opml_problem_cb *problem, void *ctx, struct fw_err *err);

@@ -44,6 +44,7 @@ struct import {
 	bool dropped;         /* the store has another login */
 	struct fw_str folder; /* --folder: the parent of all folders */
 	const char *user;     /* --user: of the account; NULL: none */
+	bool cut;             /* a part of the file was left out */
 	/* IMPORT_STORE */
 	const struct fw_subscribing *to;
 	struct fw_err *err;
@@ -243,10 +244,18 @@ static bool import_is_markup(struct fw_str text)
 
 static int import_read(struct import *im, enum import_step step, struct fw_err *err)
 {
+	int rc;
+
 	im->step = step;
-	return import_is_markup(im->text) ?
-		fw_opml_read(im->text.p, im->text.len, import_outline, import_problem, im, err) :
-		import_list(im, import_skip_bom(im->text));
+	if (!import_is_markup(im->text))
+		return import_list(im, import_skip_bom(im->text));
+	rc = fw_opml_read(im->text.p, im->text.len, import_outline, import_problem, im, err);
+	if (rc != FW_ELIMIT)
+		return rc;
+	if (!im->cut) /* once: what was read is imported */
+		(void)cli_fail(im->c, CLI_SOME, "%s: %s", im->name, err->text);
+	im->cut = true;
+	return 0;
 }
 
 /* A list of URLs has no NUL; each line of a program would be one more wrong address. */
@@ -369,7 +378,7 @@ static int import_store(struct import *im)
 		cli_out(c, "%s: %s added, %s already subscribed, %s refused\n", im->name,
 			cli_number(x, (int64_t)(im->n - im->existed)), cli_number(y, (int64_t)im->existed),
 			cli_number(z, (int64_t)im->refused));
-	return rc ? rc : im->refused || im->dropped ? CLI_SOME : CLI_OK;
+	return rc ? rc : im->refused || im->dropped || im->cut ? CLI_SOME : CLI_OK;
 }
 
 static int import_run(struct cli *c)

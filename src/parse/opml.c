@@ -13,6 +13,7 @@
 #include "parse/xml/xml.h"
 
 #define MAX_PROBLEMS 1000
+#define DEPTH_MAX 256
 #define NAME_MAX_BYTES ((size_t)200)
 #define FOLDER_MAX_BYTES ((size_t)1000)
 
@@ -169,12 +170,16 @@ int fw_opml_parse(struct fw_arena *a, struct fw_str bytes, fw_opml_cb *cb, fw_op
 	r.text = charset.text;
 	if (charset.wrong)
 		opml_report(&r, charset.offset, charset.problem, charset.repair);
-	r.xml = (struct fw_xml){.arena = a, .handler = &handler, .ctx = &r};
+	r.xml = (struct fw_xml){.arena = a, .handler = &handler, .ctx = &r, .limits.max_depth = DEPTH_MAX};
 	rc = fw_xml_parse(&r.xml, r.text.p, r.text.len, err);
 	if (rc == FW_ENOMEM)
 		return fw_err_set(err, FW_ENOMEM, "out of memory reading the subscription list");
 	if (rc)
 		return rc;
+	if (r.xml.flattened)
+		return fw_err_set(err, FW_ELIMIT,
+			"the list is cut: outlines are nested deeper than %d levels, and what is in those is left out",
+			DEPTH_MAX);
 	if (!r.is_opml)
 		return fw_err_set(
 			err, FW_EFORMAT, "not a subscription list: it has neither <opml> nor an outline with xmlUrl");

@@ -207,6 +207,7 @@ static int pad_name(struct xml_state *s, struct fw_str *raw)
 /* An element below the depth limit: its text belongs to the last element above the limit. */
 static void element_flatten(struct xml_state *s, const struct xml_tag *t)
 {
+	s->x->flattened = true;
 	if (s->flat == 0)
 		fw_xml_note(s, t->lt, "elements nested deeper than the limit allows (max_depth)", "flattened");
 	if (t->flags & TAG_EMPTY)

@@ -56,6 +56,7 @@ struct fw_xml {
 	/* results; a handler may read them at any time */
 	size_t offset;     /* of the token being reported */
 	size_t end_offset; /* just after it */
+	bool flattened;    /* elements below max_depth were left out */
 	bool malformed;    /* something was repaired */
 	uint32_t depth;
 	/* references that only a DTD, which is never loaded, could declare, or past a limit */

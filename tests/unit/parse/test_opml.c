@@ -182,6 +182,25 @@ START_TEST(real_lists)
 }
 END_TEST
 
+/* What is nested too deep is missing; the reader says so, and gives the rest. */
+START_TEST(deep_outlines_are_cut)
+{
+	struct fw_buf list = FW_BUF_INIT(0);
+	struct got g = {0};
+	struct fw_err err;
+
+	fw_buf_adds(&list, "<opml><body>");
+	for (int i = 0; i < 3000; i++)
+		fw_buf_addf(&list, "<outline text='f'><outline xmlUrl='http://a.example/%d'/>", i);
+	ck_assert_int_eq(read_list(&g, fw_buf_str(&list), &err), FW_ELIMIT);
+	ck_assert_msg(strstr(err.text, "nested deeper than 256 levels"), "%s", err.text);
+	ck_assert_ptr_nonnull(strstr(g.out.p, "http://a.example/250"));
+	ck_assert_ptr_null(strstr(g.out.p, "http://a.example/260"));
+	fw_buf_finish(&g.out);
+	fw_buf_finish(&list);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("unit parse opml");
@@ -191,6 +210,7 @@ int main(void)
 	tcase_add_test(t, damage_costs_one_outline);
 	tcase_add_test(t, errors);
 	tcase_add_test(t, long_names_are_cut);
+	tcase_add_test(t, deep_outlines_are_cut);
 	tcase_add_test(t, real_lists);
 	suite_add_tcase(s, t);
 	return run_suite(s);
