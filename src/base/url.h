@@ -84,6 +84,24 @@ static inline bool fw_is_http(struct fw_str s)
 		return false;
 	return memcmp(s.p + 4 + ((s.p[4] | 32) == 's'), "://", 3) == 0;
 }
+/* An absolute http or https address: there is a host too. */
+static inline bool fw_url_is_web(struct fw_str s)
+{
+	size_t host = fw_is_http(s) ? 7 + ((s.p[4] | 32) == 's') : s.len;
+
+	return host < s.len && (unsigned char)s.p[host] > ' ' && !memchr("/?#:", s.p[host], 4);
+}
+/*
+ * May url stand where old does in a document? Positive: yes, whatever its rank; negative: no; 0: by
+ * rank. A web address, or a relative one, which may become one, yields only to its like: others
+ * ("tag:", "mailto:") open no page.
+ */
+static inline int fw_url_weigh(struct fw_str old, struct fw_str url)
+{
+	if (!old.len)
+		return 0;
+	return (fw_url_is_web(url) || !fw_url_is_absolute(url)) - (fw_url_is_web(old) || !fw_url_is_absolute(old));
+}
 /*
  * For people and logs: userinfo becomes "***", controls are escaped, and the text is cut at 300
  * bytes.

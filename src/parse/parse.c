@@ -174,8 +174,12 @@ static void base_scope(struct fw_builder *b, struct fw_scope *s)
 	if (!o)
 		return;
 	s->base = fw_build_dup(b, fw_str_trim(o->url));
-	if (o->content_location.len)
-		s->base = fw_url_resolve(b->arena, s->base, fw_str_trim(o->content_location));
+	if (o->content_location.len) {
+		struct fw_str at = fw_url_resolve(b->arena, s->base, fw_str_trim(o->content_location));
+
+		if (fw_url_weigh(s->base, at) >= 0)
+			s->base = at;
+	}
 	b->base_scope = s;
 }
 

@@ -291,7 +291,9 @@ static bool state_hub(struct visit *v)
 	const struct fw_fetch *f = &v->fetch;
 	struct fw_link *hub = fw_link_header(&v->arena, f->h_link, f->final_url, FW_STR("hub"));
 	const struct fw_link *self = fw_link_header(&v->arena, f->h_link, f->final_url, FW_STR("self"));
-	struct fw_str topic = self ? self->href : v->doc->feed_url.len ? v->doc->feed_url : f->final_url;
+	struct fw_str topic = self && fw_url_is_web(self->href) ? self->href :
+		fw_url_is_web(v->doc->feed_url)                 ? v->doc->feed_url :
+								  f->final_url;
 	bool changed;
 
 	if (hub)
@@ -363,7 +365,7 @@ static struct fw_str document_named_url(struct visit *v)
 
 	if (!named.len)
 		named = d->feed_url;
-	if (!named.len || fw_url_clean(&v->arena, named, &url, &user, &pass, NULL) || user.len ||
+	if (!fw_url_is_web(named) || fw_url_clean(&v->arena, named, &url, &user, &pass, NULL) || user.len ||
 		fw_str_eq(url, v->feed.url) || fw_str_eq(url, v->fetch.final_url))
 		return FW_STR_NONE;
 	if (d->format != FW_JSON1 && d->format != FW_JSON11 && !fw_new_feed_url(d).len &&

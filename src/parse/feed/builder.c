@@ -241,6 +241,16 @@ struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, s
 	return fw_url_resolve(b->arena, base, ref);
 }
 
+struct fw_str fw_build_original(struct fw_builder *b, struct fw_str s)
+{
+	s = fw_str_trim(s);
+	if (fw_url_is_web(s))
+		return fw_build_url(b, NULL, s);
+	if (s.len)
+		fw_build_problem(b, fw_build_offset(b), "an original address that is not http or https", "left out");
+	return FW_STR_NONE;
+}
+
 struct fw_str fw_build_line_text(struct fw_builder *b, struct fw_str s)
 {
 	size_t i, n = 0;
@@ -502,6 +512,7 @@ struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s)
 	}
 	if (fw_utf8_valid(out, n) != n || memchr(out, 0, n))
 		return FW_STR_NONE;
+	}
 	return (struct fw_str){out, n};
 }
 

@@ -200,6 +200,8 @@ struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *s
  * ...).
  */
 struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref);
+/* The same for an address that replaces another one; absent if that is not fw_url_is_web(). */
+struct fw_str fw_build_original(struct fw_builder *b, struct fw_str s);
 /* Undo double encoding through windows-1252 (mojibake): "Ã¶" is "ö", U+0092 is an apostrophe. */
 struct fw_str fw_build_fix_mojibake(struct fw_builder *b, struct fw_str s);
 /*

@@ -123,6 +123,9 @@ enum fw_field {
 	F_LICENSE,
 	F_DOCS,
 	F_HOME,
+	F_SELF,
+	F_NEXT,
+	F_PREV_ARCHIVE,
 	F_FAVICON,
 	F_COMMENTS,
 	F_COMMENT_FEED,
@@ -154,6 +157,7 @@ enum fw_field {
 	F_BOOL,
 	F_SECONDS,
 	F_LINK,
+	F_ORIGINAL, /* FeedBurner's, which replaces an address: absolute, http or https */
 	F_DATE,
 	F_PLAIN,
 	F_N

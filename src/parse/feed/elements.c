@@ -122,7 +122,6 @@ static void cdf_base(struct fw_start_event *w)
 static void channel_start(struct fw_start_event *w)
 {
 	struct fw_builder *b = w->b;
-	struct fw_str href;
 
 	if (w->where == CTX_TOP && w->up) {
 		/*
@@ -145,10 +144,10 @@ static void channel_start(struct fw_start_event *w)
 	language_set(w);
 	if (b->doc->format == FW_CDF)
 		cdf_base(w);
-	href = fw_attr(w, "href"); /* CDF */
-	if (href.len && b->doc->format == FW_CDF && w->where == CTX_TOP && fw_field_take(b, CTX_FEED, F_HOME, 5))
-		b->doc->home_page_url = fw_build_url(b, w->frame->scope, href);
-	if (b->doc->format == FW_CDF && w->where == CTX_TOP && fw_field_take(b, CTX_FEED, F_UPDATED, 5))
+	if (b->doc->format != FW_CDF || w->where != CTX_TOP)
+		return;
+	fw_page_add(b, CTX_FEED, fw_build_url(b, w->frame->scope, fw_attr(w, "href")), 5);
+	if (fw_field_take(b, CTX_FEED, F_UPDATED, 5))
 		b->doc->updated_ms = fw_build_date(b, fw_attr(w, "lastmod"));
 }
 
@@ -166,12 +165,8 @@ static void guid_start(struct fw_start_event *w)
 /* CDF: <A HREF> inside an item or channel does the same as its HREF attribute. */
 static void anchor_start(struct fw_start_event *w)
 {
-	struct fw_builder *b = w->b;
-	struct fw_str href = b->doc->format == FW_CDF ? fw_attr(w, "href") : FW_STR_NONE;
-	bool entry = fw_in_entry(b, w->where);
-
-	if (href.len && fw_field_take(b, w->where, entry ? F_URL : F_HOME, w->el->rank))
-		*(entry ? &b->entry->url : &b->doc->home_page_url) = fw_build_url(b, w->frame->scope, href);
+	if (w->b->doc->format == FW_CDF)
+		fw_page_add(w->b, w->where, fw_build_url(w->b, w->frame->scope, fw_attr(w, "href")), w->el->rank);
 }
 
 static void entry_start(struct fw_start_event *w)
@@ -206,11 +201,9 @@ static void entry_start(struct fw_start_event *w)
 	s = fw_attr(w, "about");
 	if (s.len && fw_field_take(b, CTX_ENTRY, F_ID, 7))
 		b->entry->id = fw_str_trim(s);
-	if (fw_is_http(s) && fw_field_take(b, CTX_ENTRY, F_URL, 1)) /* unless there is a link */
-		b->entry->url = fw_build_url(b, w->frame->scope, s);
-	s = fw_attr(w, "href");
-	if (s.len && fw_field_take(b, CTX_ENTRY, F_URL, 5))
-		b->entry->url = fw_build_url(b, w->frame->scope, s);
+	if (fw_is_http(s)) /* unless there is a link */
+		fw_page_set(b, CTX_ENTRY, fw_build_url(b, w->frame->scope, s), 1);
+	fw_page_add(b, CTX_ENTRY, fw_build_url(b, w->frame->scope, fw_attr(w, "href")), 5);
 	s = fw_attr(w, "lastmod");
 	if (s.len && fw_field_take(b, CTX_ENTRY, F_UPDATED, 5))
 		b->entry->updated_ms = fw_build_date(b, s);
@@ -231,8 +224,8 @@ static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 	if (field == F_ID && entry) {
 		b->entry->id = s;
 		/* better than no URL at all */
-		if (fw_is_http(s) && fw_field_take(b, where, F_URL, 2))
-			b->entry->url = fw_build_url(b, f->scope, s);
+		if (fw_is_http(s))
+			fw_page_set(b, where, fw_build_url(b, f->scope, s), 2);
 	} else if (field == F_ID)
 		fw_feed_of(b, where)->id = s;
 	else if (field == F_LANGUAGE && entry)
@@ -241,14 +234,41 @@ static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 		fw_feed_of(b, where)->language = fw_build_language(b, s);
 }
 
+/* The member that an address fills; NULL: none there. e: NULL outside of an entry. */
+static struct fw_str *address_of(struct fw_document *d, struct fw_entry *e, enum fw_field field)
+{
+	switch (field) {
+	case F_LICENSE:
+		return e ? &e->license : &d->license;
+	case F_COMMENTS:
+		return e ? &e->comments : NULL;
+	case F_COMMENT_FEED:
+		return e ? &e->comment_feed_url : NULL;
+	case F_DOCS:
+		return &d->docs;
+	case F_IMAGE:
+		return e ? &e->image : &d->icon;
+	case F_FAVICON:
+		return e ? NULL : &d->favicon;
+	default:
+		return NULL;
+	}
+}
+
 static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	enum fw_context where = fw_context_around(b, f);
 	enum fw_field field = (enum fw_field)f->el->field;
 	struct fw_document *d = fw_feed_of(b, where);
-	struct fw_entry *e = fw_in_entry(b, where) ? b->entry : NULL;
+	struct fw_str *to;
 
-	s = fw_build_url(b, f->scope, fw_url_text(f, s));
+	s = fw_url_text(f, s);
+	if (field == F_ORIGINAL) {
+		s = fw_build_original(b, s);
+		b->orig_link = s.len ? s : b->orig_link;
+		return;
+	}
+	s = fw_build_url(b, f->scope, s);
 	if (where == CTX_PERSON) {
 		fw_person_url(f[-1].obj, field, s);
 		return;
@@ -257,42 +277,16 @@ static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		fw_image_set(b, s, f->el->rank);
 		return;
 	}
-	if (field == F_URL) { /* FeedBurner's origLink */
-		b->orig_link = s;
+	if (field == F_GENERATOR) { /* generatorAgent: a name too, if there is no other */
+		if (!d->generator_url.p)
+			d->generator_url = s;
+		if (s.len && fw_field_take(b, where, field, f->el->rank))
+			d->generator_name = s;
 		return;
 	}
-	if (field == F_GENERATOR && !d->generator_url.p)
-		d->generator_url = s;
-	if (!s.len || !fw_field_take(b, where, field, f->el->rank))
-		return;
-	switch (field) {
-	case F_LICENSE:
-		*(e ? &e->license : &d->license) = s;
-		break;
-	case F_COMMENTS:
-		if (e)
-			e->comments = s;
-		break;
-	case F_COMMENT_FEED:
-		if (e)
-			e->comment_feed_url = s;
-		break;
-	case F_DOCS:
-		d->docs = s;
-		break;
-	case F_IMAGE:
-		*(e ? &e->image : &d->icon) = s;
-		break;
-	case F_FAVICON:
-		if (!e)
-			d->favicon = s;
-		break;
-	case F_GENERATOR:
-		d->generator_name = s;
-		break;
-	default:
-		break;
-	}
+	to = address_of(d, fw_in_entry(b, where) ? b->entry : NULL, field);
+	if (to)
+		fw_address_take(b, where, field, f->el->rank, to, s);
 }
 
 #define DC_DATE_RANK 6

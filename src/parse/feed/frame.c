@@ -23,15 +23,34 @@ struct fw_document *fw_feed_of(struct fw_builder *b, enum fw_context where)
 	return where == CTX_SOURCE && b->source ? b->source : b->doc;
 }
 
-bool fw_field_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank)
+static uint8_t *field_rank(struct fw_builder *b, enum fw_context where, enum fw_field field)
 {
 	struct fw_ranks *r = fw_in_entry(b, where) ? &b->entry_rank :
 		where == CTX_SOURCE                ? &b->source_rank :
 						     &b->feed_rank;
 
-	if (rank <= r->of[field])
+	return &r->of[field];
+}
+
+bool fw_field_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank)
+{
+	uint8_t *taken = field_rank(b, where, field);
+
+	if (rank <= *taken)
 		return false;
-	r->of[field] = rank;
+	*taken = rank;
+	return true;
+}
+
+bool fw_address_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank, struct fw_str *to,
+	struct fw_str url)
+{
+	int weight = fw_url_weigh(*to, url);
+
+	if (!url.len || weight < 0 || (!weight && !fw_field_take(b, where, field, rank)))
+		return false;
+	*field_rank(b, where, field) = rank;
+	*to = url;
 	return true;
 }
 

@@ -23,6 +23,44 @@ void fw_link_add(struct fw_builder *b, struct fw_link **list, struct fw_str rel,
 	FW_APPEND(*list, l);
 }
 
+/* An address that is not the page after all stays as a link. */
+static void page_keep(struct fw_builder *b, enum fw_context where, struct fw_str page, struct fw_str url)
+{
+	bool entry = fw_in_entry(b, where);
+	struct fw_link **list = entry ? &b->entry->links : &b->doc->links;
+
+	if (!url.len || where == CTX_SOURCE || fw_str_eq(url, page) || (entry && fw_str_eq(url, b->entry->id)))
+		return;
+	for (const struct fw_link *l = *list; l; l = l->next) {
+		if (fw_str_eq(l->href, url))
+			return;
+	}
+	if (fw_build_count_member(b, &fw_counts_of(b, entry)->links, FW_LIST_MAX, "more than 100 links"))
+		fw_link_add(b, list, FW_STR("alternate"), url);
+}
+
+static struct fw_str *page_of(struct fw_builder *b, enum fw_context where)
+{
+	return fw_in_entry(b, where) ? &b->entry->url : &fw_feed_of(b, where)->home_page_url;
+}
+
+bool fw_page_set(struct fw_builder *b, enum fw_context where, struct fw_str url, uint8_t rank)
+{
+	struct fw_str *to = page_of(b, where), old = *to;
+
+	if (!fw_address_take(b, where, fw_in_entry(b, where) ? F_URL : F_HOME, rank, to, url))
+		return false;
+	if (fw_url_weigh(old, url) > 0)
+		page_keep(b, where, url, old);
+	return true;
+}
+
+void fw_page_add(struct fw_builder *b, enum fw_context where, struct fw_str url, uint8_t rank)
+{
+	if (!fw_page_set(b, where, url, rank))
+		page_keep(b, where, *page_of(b, where), url);
+}
+
 /* Relations ignore case, so they are stored in lower case, except those that are URLs. */
 static struct fw_str rel_lower(struct fw_builder *b, struct fw_str rel)
 {
@@ -118,20 +156,17 @@ static void entry_link_place(struct fw_builder *b, struct fw_link *l, uint8_t ra
 	struct fw_entry *e = b->entry;
 
 	if (rel_is(l->rel, "alternate")) {
-		if (fw_field_take(b, CTX_ENTRY, F_URL, rank))
-			e->url = l->href;
+		fw_page_set(b, CTX_ENTRY, l->href, rank);
 	} else if (rel_is(l->rel, "enclosure")) {
 		attachment_add(b, l->href, l->type, l->title, l->length);
 	} else if (rel_is(l->rel, "replies")) {
 		if (html_type(l->type) && l->type.len) {
-			if (fw_field_take(b, CTX_ENTRY, F_COMMENTS, 5))
-				e->comments = l->href;
-		} else if (fw_field_take(b, CTX_ENTRY, F_COMMENT_FEED, 5)) {
-			e->comment_feed_url = l->href;
+			fw_address_take(b, CTX_ENTRY, F_COMMENTS, 5, &e->comments, l->href);
+		} else {
+			fw_address_take(b, CTX_ENTRY, F_COMMENT_FEED, 5, &e->comment_feed_url, l->href);
 		}
 	} else if (rel_is(l->rel, "license")) {
-		if (fw_field_take(b, CTX_ENTRY, F_LICENSE, 6))
-			e->license = l->href;
+		fw_address_take(b, CTX_ENTRY, F_LICENSE, 6, &e->license, l->href);
 	}
 }
 
@@ -139,25 +174,19 @@ static void feed_link_place(
 	struct fw_builder *b, struct fw_document *d, enum fw_context where, struct fw_link *l, uint8_t rank)
 {
 	if (rel_is(l->rel, "alternate")) {
-		if (fw_field_take(b, where, F_HOME, rank))
-			d->home_page_url = l->href;
+		fw_page_set(b, where, l->href, rank);
 	} else if (rel_is(l->rel, "self")) {
-		if (!d->feed_url.p)
-			d->feed_url = l->href;
+		fw_address_take(b, where, F_SELF, 1, &d->feed_url, l->href);
 	} else if (rel_is(l->rel, "hub")) {
 		fw_link_add(b, &d->hubs, FW_STR("hub"), l->href); /* WebSub */
 	} else if (rel_is(l->rel, "next")) {
-		if (!d->next_url.p)
-			d->next_url = l->href;
+		fw_address_take(b, where, F_NEXT, 1, &d->next_url, l->href);
 	} else if (rel_is(l->rel, "prev-archive")) {
-		if (!d->prev_archive_url.p)
-			d->prev_archive_url = l->href;
+		fw_address_take(b, where, F_PREV_ARCHIVE, 1, &d->prev_archive_url, l->href);
 	} else if (rel_is(l->rel, "license")) {
-		if (fw_field_take(b, where, F_LICENSE, 6))
-			d->license = l->href;
+		fw_address_take(b, where, F_LICENSE, 6, &d->license, l->href);
 	} else if (rel_is(l->rel, "icon") || rel_is(l->rel, "shortcut icon")) {
-		if (fw_field_take(b, where, F_FAVICON, 5))
-			d->favicon = l->href;
+		fw_address_take(b, where, F_FAVICON, 5, &d->favicon, l->href);
 	}
 }
 
@@ -193,12 +222,8 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	if (where == CTX_IMAGE) {
 		if (!b->entry)
 			d->image.link = s;
-	} else if (!l && e) {
-		if (fw_field_take(b, where, F_URL, rank))
-			e->url = s;
 	} else if (!l) {
-		if (fw_field_take(b, where, F_HOME, rank))
-			d->home_page_url = s;
+		fw_page_add(b, where, s, rank);
 	} else {
 		l->href = s;
 		if (!l->rel.len)
@@ -243,8 +268,8 @@ void fw_guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	 * isPermaLink defaults to true, but then only a URL counts; if it is stated, a relative one
 	 * does too
 	 */
-	if (f->obj != b && (fw_is_http(s) || (f->obj && is_relative(s))) && fw_field_take(b, CTX_ENTRY, F_URL, 4))
-		b->entry->url = fw_build_url(b, f->scope, s);
+	if (f->obj != b && (fw_is_http(s) || (f->obj && is_relative(s))))
+		fw_page_set(b, CTX_ENTRY, fw_build_url(b, f->scope, s), 4);
 }
 
 void fw_enclosure_start(struct fw_start_event *w)
@@ -270,14 +295,10 @@ void fw_enclosure_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 
 void fw_image_set(struct fw_builder *b, struct fw_str url, uint8_t rank)
 {
-	if (!url.len)
-		return;
-	if (b->entry) {
-		if (fw_field_take(b, CTX_ENTRY, F_IMAGE, 2))
-			b->entry->image = url;
-	} else if (fw_field_take(b, CTX_FEED, F_IMAGE_URL, rank)) {
-		b->doc->image.url = url;
-	}
+	if (b->entry)
+		fw_address_take(b, CTX_ENTRY, F_IMAGE, 2, &b->entry->image, url);
+	else
+		fw_address_take(b, CTX_FEED, F_IMAGE_URL, rank, &b->doc->image.url, url);
 }
 
 /* ---- categories, source, image, generator ---------------------------------------------------- */

@@ -149,6 +149,7 @@ static void typed_add(struct fw_builder *b, struct fw_value *in, const char *nam
 		fw_value_date(b, in, name, fw_build_date(b, s));
 		break;
 	case F_STRING:
+	case F_ORIGINAL:
 		fw_value_str(b, in, name, s);
 		break;
 	default:
@@ -241,12 +242,7 @@ void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 
 static void image_set(struct fw_builder *b, enum fw_context where, struct fw_str url, uint8_t rank)
 {
-	if (!url.len || !fw_field_take(b, where, F_IMAGE, rank))
-		return;
-	if (fw_in_entry(b, where))
-		b->entry->image = url;
-	else
-		b->doc->icon = url;
+	fw_address_take(b, where, F_IMAGE, rank, fw_in_entry(b, where) ? &b->entry->image : &b->doc->icon, url);
 }
 
 static void itunes_image_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
@@ -749,6 +745,8 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 	case EL_VALUE:
 		if (f->el->field == F_LINK)
 			s = fw_url_text(f, s);
+		else if (f->el->field == F_ORIGINAL)
+			s = fw_build_original(b, s);
 		if (fw_str_trim(s).len)
 			typed_add(b, group_of(b, f), f->el->member, (enum fw_field)f->el->field, f, s);
 		break;

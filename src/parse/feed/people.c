@@ -171,7 +171,7 @@ void fw_person_url(struct fw_person *p, enum fw_field field, struct fw_str url)
 	if (field == F_EMAIL || fw_str_istarts(url, FW_STR("mailto:"))) {
 		if (!p->email.p)
 			p->email = mail_of(url);
-	} else if (!p->url.p) {
+	} else if (!p->url.p || fw_url_weigh(p->url, url) > 0) {
 		p->url = url;
 	}
 }

@@ -52,5 +52,5 @@ struct fw_str fw_new_feed_url(const struct fw_document *d)
 	const struct fw_value *v = d->extra ? fw_value_find(d->extra, "itunes") : NULL;
 
 	v = v ? fw_value_find(v, "new_feed_url") : NULL;
-	return v && v->type == FW_VALUE_STRING ? v->string : FW_STR_NONE;
+	return v && v->type == FW_VALUE_STRING && fw_url_is_web(v->string) ? v->string : FW_STR_NONE;
 }

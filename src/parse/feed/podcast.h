@@ -5,7 +5,7 @@
 
 #include "feedwheel/document.h"
 
-/* itunes:new-feed-url, or absent. */
+/* itunes:new-feed-url; absent too if it is no http(s) address. */
 struct fw_str fw_new_feed_url(const struct fw_document *doc);
 
 #endif

@@ -139,6 +139,9 @@ static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw
 
 			if (u.len > FW_BASE_MAX) /* every URL below it would be as long */
 				fw_build_problem(b, b->xml->offset, "an xml:base longer than any address", "left out");
+			else if (fw_url_weigh(fw_build_base(b, f->scope), u) < 0)
+				fw_build_problem(
+					b, b->xml->offset, "an xml:base that is no http or https address", "left out");
 			else if (u.len)
 				*s = (struct fw_scope){.base = u, .lang = s->lang, .base_declared = true};
 		} else {

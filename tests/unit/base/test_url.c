@@ -316,6 +316,33 @@ START_TEST(shown_without_secrets)
 }
 END_TEST
 
+START_TEST(web_or_not)
+{
+	static const char *const IS[] = {
+		"http://a", "HTTPS://a.example/b", "http://[::1]/", "https://\xc3\xbc.example"};
+	static const char *const NOT[] = {"", "http:/", "http://", "https://", "http:///a", "http://?a", "https://#a",
+		"http://:80/", "https:// a", "httpx://a.example", "tag:a.example,2026:1", "//a.example/", "a.example"};
+
+	for (size_t i = 0; i < FW_N(IS); i++)
+		ck_assert_msg(fw_url_is_web(fw_str(IS[i])), "%s", IS[i]);
+	for (size_t i = 0; i < FW_N(NOT); i++)
+		ck_assert_msg(!fw_url_is_web(fw_str(NOT[i])), "%s", NOT[i]);
+}
+END_TEST
+
+/* Which of two addresses of a document stands, whatever their ranks. */
+START_TEST(weighed)
+{
+	struct fw_str http = FW_STR("https://a.example/"), other = FW_STR("tag:a.example,2026:1"),
+		      relative = FW_STR("a/b");
+
+	ck_assert(fw_url_weigh(http, other) < 0 && fw_url_weigh(relative, other) < 0);
+	ck_assert(fw_url_weigh(other, http) > 0 && fw_url_weigh(other, relative) > 0);
+	ck_assert(!fw_url_weigh(http, http) && !fw_url_weigh(other, other) && !fw_url_weigh(http, relative));
+	ck_assert(!fw_url_weigh(FW_STR_NONE, other));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("unit base url");
@@ -329,6 +356,8 @@ int main(void)
 	tcase_add_test(t, ports);
 	tcase_add_test(t, escaped);
 	tcase_add_test(t, shown_without_secrets);
+	tcase_add_test(t, web_or_not);
+	tcase_add_test(t, weighed);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }
