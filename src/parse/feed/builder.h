@@ -156,6 +156,7 @@ struct fw_builder {
 	/* name of the document's first element, for the error message */
 	struct fw_str root_name;
 
+	size_t more_shapes;  /* bytes of the shapes that are not the first of their place */
 	size_t inherited;    /* bytes that contents have inherited from their media:group */
 	int64_t duration_ms; /* itunes:duration of the open entry, or FW_NO_NUMBER */
 	/* of the open entry: its URL, which FeedBurner replaced with its own */

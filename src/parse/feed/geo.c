@@ -4,15 +4,16 @@
  *
  * All inputs have latitude first, unless srsName names a system with x first. Their text is
  * collected until the shape that it belongs to ends: a polygon's ring, or any other shape as a
- * whole. The first shape wins. GeoJSON: a Point has one position, a LineString a list, a Polygon a
- * list of rings. It has no boxes, which become "Box" with two corners, and no circles, of which
- * only the centre is kept.
+ * whole. The first shape is the place itself; the others are its list "more". GeoJSON: a Point has
+ * one position, a LineString a list, a Polygon a list of rings. It has no boxes, which become "Box"
+ * with two corners, and no circles, of which only the centre is kept.
  */
 #include "parse/feed/geo.h"
 
 #include "base/banned.h"
 
 #define POSITIONS_MAX 20000
+#define MORE_BYTES ((size_t)256 << 10) /* memory of further shapes, beside the document's length */
 
 struct position {
 	double c[3];
@@ -34,6 +35,7 @@ struct fw_geo {
 	int dims;          /* numbers per position in a list */
 	const char *shape; /* "point" ...; NULL: none so far */
 	struct piece *first, **at;
+	struct fw_value *open;    /* the open or last shape; in the output when it has positions */
 	struct fw_value *polygon; /* rings of the open polygon */
 	struct fw_value *point;   /* from geo:lat and geo:long; its altitude may follow */
 };
@@ -117,14 +119,14 @@ static bool cursor_next(struct geo_cursor *c, const struct fw_geo *g, struct pos
 	return false;
 }
 
-static bool has_positions(const struct fw_geo *g, size_t need)
+static size_t positions_count(const struct fw_geo *g)
 {
 	struct geo_cursor c = {.piece = NULL};
 	struct position p;
 
-	while (c.n < need && cursor_next(&c, g, &p))
+	while (cursor_next(&c, g, &p))
 		;
-	return c.n >= need;
+	return c.n;
 }
 
 /* Append longitude, latitude and altitude to a list. */
@@ -170,37 +172,126 @@ static const struct shape *shape_find(const char *name)
 	return NULL;
 }
 
-/* The coordinates of a new shape. NULL if there is a shape already. */
-static struct fw_value *coordinates_new(struct fw_builder *b, const char *type)
+/* A shape begins: the first one is the place itself. */
+static void shape_open(struct fw_builder *b, struct fw_geo *g)
 {
-	struct fw_value *geo = geo_root(b);
+	g->open = geo_root(b);
+	g->polygon = NULL;
+	if (!fw_value_find(g->open, "type"))
+		return;
+	g->open = FW_NEW(b, struct fw_value);
+	if (g->open)
+		g->open->type = FW_VALUE_OBJECT;
+}
 
-	if (!geo || fw_value_find(geo, "type"))
+static bool has_number(const struct fw_value *v, const char *name, double x)
+{
+	v = fw_value_find(v, name);
+	return v && v->type == FW_VALUE_NUMBER && v->number == x;
+}
+
+static bool is_point(const struct fw_value *shape, double lat, double lon)
+{
+	return has_number(shape, "lat", lat) && has_number(shape, "lon", lon);
+}
+
+/* Feeds often give one point twice: as GeoRSS, and as geo:lat and geo:long. */
+static bool point_is_known(const struct fw_value *root, double lat, double lon)
+{
+	const struct fw_value *v = fw_value_members(fw_value_find(root, "more"));
+
+	if (is_point(root, lat, lon))
+		return true;
+	while (v && !is_point(v, lat, lon))
+		v = v->next;
+	return v != NULL;
+}
+
+/*
+ * Is there room for n positions of a shape that is not the first? Numbers take many times the
+ * memory of their text, and a document must not lose entries by them.
+ */
+static bool has_room(struct fw_builder *b, const struct fw_geo *g, size_t n)
+{
+	if (g->open == geo_root(b))
+		return true;
+	b->more_shapes += n * 3 * sizeof(struct fw_value);
+	if (b->more_shapes <= b->text.len + MORE_BYTES)
+		return true;
+	fw_build_problem(b, fw_build_offset(b), "further shapes that take more memory than the document", "left out");
+	b->doc->dropped_n++;
+	return false;
+}
+
+/* The open shape has positions: its list of coordinates. NULL: there are too many shapes. */
+static struct fw_value *coordinates_new(struct fw_builder *b, struct fw_geo *g, const char *type)
+{
+	struct fw_value *root = geo_root(b), *more, *v;
+
+	if (!root || !g->open || fw_value_find(g->open, "type"))
 		return NULL;
-	fw_value_str(b, geo, "type", fw_str(type));
-	return fw_value_new(b, geo, "coordinates", FW_VALUE_ARRAY);
+	if (g->open != root) {
+		more = fw_value_array(b, root, "more");
+		if (!more ||
+			!fw_build_count_member(b, &more->counted, FW_LIST_MAX, "more than 100 shapes of one place"))
+			return NULL;
+		v = fw_value_new(b, more, NULL, FW_VALUE_OBJECT);
+		if (!v)
+			return NULL;
+		v->members = g->open->members; /* what was said of it so far */
+		g->open = v;
+	}
+	fw_value_str(b, g->open, "type", fw_str(type));
+	return fw_value_new(b, g->open, "coordinates", FW_VALUE_ARRAY);
+}
+
+/* A point; returns its coordinates, which are still empty. NULL: there is no room. */
+static struct fw_value *point_new(struct fw_builder *b, struct fw_geo *g, double lat, double lon)
+{
+	struct fw_value *list = has_room(b, g, 1) ? coordinates_new(b, g, "Point") : NULL;
+
+	if (list) {
+		fw_value_num(b, g->open, "lat", lat);
+		fw_value_num(b, g->open, "lon", lon);
+	}
+	return list;
+}
+
+static void point_put(struct fw_builder *b, struct fw_geo *g, bool once)
+{
+	struct geo_cursor c = {.piece = NULL};
+	struct fw_value *list;
+	struct position p;
+	double lat, lon;
+
+	if (!cursor_next(&c, g, &p))
+		return;
+	lat = p.c[g->lon_first];
+	lon = p.c[!g->lon_first];
+	if ((once && point_is_known(geo_root(b), lat, lon)) || !(list = point_new(b, g, lat, lon)))
+		return;
+	position_put(b, list, g, &p);
 }
 
 /* A shape of that name has ended: write it if it has enough positions. */
 static void shape_put(struct fw_builder *b, struct fw_geo *g, const char *name)
 {
 	const struct shape *shape = shape_find(name);
-	struct geo_cursor c = {.piece = NULL};
+	size_t n = shape ? positions_count(g) : 0;
 	struct fw_value *list;
-	struct position p;
 
-	if (!shape || !has_positions(g, shape->need) || !(list = coordinates_new(b, shape->type)))
+	if (!shape || n < shape->need)
 		return;
-	if (shape->need == 1 && cursor_next(&c, g, &p)) {
-		position_put(b, list, g, &p);
-		fw_value_num(b, geo_root(b), "lat", p.c[g->lon_first]);
-		fw_value_num(b, geo_root(b), "lon", p.c[!g->lon_first]);
-	} else if (shape->need == 4) {
-		positions_put(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g);
-		g->polygon = list;
-	} else {
-		positions_put(b, list, g);
+	if (shape->need == 1) {
+		point_put(b, g, !strcmp(name, "point"));
+		return;
 	}
+	list = has_room(b, g, n) ? coordinates_new(b, g, shape->type) : NULL;
+	if (list && shape->need == 4) {
+		g->polygon = list;
+		list = fw_value_new(b, list, NULL, FW_VALUE_ARRAY);
+	}
+	positions_put(b, list, g);
 }
 
 /* Write a polygon's ring. The first ring makes the polygon; the others are holes. */
@@ -208,7 +299,7 @@ static void ring_put(struct fw_builder *b, struct fw_geo *g)
 {
 	if (!g->polygon)
 		shape_put(b, g, "polygon");
-	else if (has_positions(g, 4))
+	else if (positions_count(g) >= 4 && has_room(b, g, positions_count(g)))
 		positions_put(b, fw_value_new(b, g->polygon, NULL, FW_VALUE_ARRAY), g);
 	pieces_drop(g);
 }
@@ -230,26 +321,26 @@ static bool x_first(struct fw_str srs)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-static void note_add(struct fw_builder *b, const char *name, bool number, struct fw_str s)
+static void note_add(struct fw_builder *b, struct fw_value *of, const char *name, bool number, struct fw_str s)
 {
 	double x;
 
 	s = fw_build_line_text(b, s);
 	if (number && fw_str_double(s, &x))
-		fw_value_num(b, geo_root(b), name, x);
+		fw_value_num(b, of, name, x);
 	else if (!number && s.len)
-		fw_value_str(b, geo_root(b), name, s);
+		fw_value_str(b, of, name, s);
 }
 
 /* Read the attributes by which GeoRSS describes a shape. */
-static void notes_read(struct fw_start_event *w)
+static void notes_read(struct fw_start_event *w, struct fw_value *of)
 {
-	note_add(w->b, "elevation", true, fw_attr(w, "elev"));
-	note_add(w->b, "floor", true, fw_attr(w, "floor"));
-	note_add(w->b, "radius", true, fw_attr(w, "radius"));
-	note_add(w->b, "name", false, fw_attr(w, "featurename"));
-	note_add(w->b, "feature_type", false, fw_attr(w, "featuretypetag"));
-	note_add(w->b, "relationship", false, fw_attr(w, "relationshiptag"));
+	note_add(w->b, of, "elevation", true, fw_attr(w, "elev"));
+	note_add(w->b, of, "floor", true, fw_attr(w, "floor"));
+	note_add(w->b, of, "radius", true, fw_attr(w, "radius"));
+	note_add(w->b, of, "name", false, fw_attr(w, "featurename"));
+	note_add(w->b, of, "feature_type", false, fw_attr(w, "featuretypetag"));
+	note_add(w->b, of, "relationship", false, fw_attr(w, "relationshiptag"));
 }
 
 void fw_geo_start(struct fw_start_event *w)
@@ -268,13 +359,13 @@ void fw_geo_start(struct fw_start_event *w)
 		pieces_drop(g);
 		if (!ring) {
 			g->shape = w->el->member;
-			g->polygon = NULL;
+			shape_open(w->b, g);
 			g->lon_first = false;
 			g->dims = 2;
 		}
 	}
 	if (w->el->kind == EL_GEO_SHAPE && w->attr_n)
-		notes_read(w);
+		notes_read(w, g->open);
 	if (srs.len)
 		g->lon_first = x_first(srs);
 	if (dims.len)
@@ -291,24 +382,25 @@ static void geo_number_end(struct fw_builder *b, struct fw_geo *g, enum fw_eleme
 		g->has_alt = true;
 		return;
 	}
-	if (g->has_lat && g->has_lon)
-		return;
+	if (g->has_lat && g->has_lon) /* the next point */
+		g->has_lat = g->has_lon = g->has_alt = false;
 	*(kind == EL_GEO_LAT ? &g->lat : &g->lon) = x;
 	*(kind == EL_GEO_LAT ? &g->has_lat : &g->has_lon) = true;
-	if (!g->has_lat || !g->has_lon || !(g->point = coordinates_new(b, "Point")))
+	if (!g->has_lat || !g->has_lon)
 		return;
+	shape_open(b, g);
+	g->point = point_is_known(geo_root(b), g->lat, g->lon) ? NULL : point_new(b, g, g->lat, g->lon);
 	fw_value_num(b, g->point, NULL, g->lon);
 	fw_value_num(b, g->point, NULL, g->lat);
 	if (g->has_alt)
 		fw_value_num(b, g->point, NULL, g->alt);
-	fw_value_num(b, geo_root(b), "lat", g->lat);
-	fw_value_num(b, geo_root(b), "lon", g->lon);
 }
 
 void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	struct fw_geo *g = geo_of(b);
 	const char *name = f->el->member;
+	struct fw_value *of;
 	struct position p;
 	double x;
 
@@ -316,13 +408,14 @@ void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		return;
 	switch ((enum fw_element_kind)f->el->kind) {
 	case EL_GEO_NOTE:
-		note_add(b, name, f->el->field == F_NUMBER, s);
+		of = fw_context_around(b, f) == CTX_GEO && g->open ? g->open : geo_root(b);
+		note_add(b, of, name, f->el->field == F_NUMBER, s);
 		break;
 	case EL_GEO_SHAPE:
 		piece_add(b, g, s, 2, POSITIONS_MAX);
 		shape_put(b, g, name);
 		if (!strcmp(name, "circle") && position_next(&s, 2, &p))
-			note_add(b, "radius", true, s);
+			note_add(b, g->open, "radius", true, s);
 		break;
 	case EL_GEO_POINTS:
 		if (!name[0])
