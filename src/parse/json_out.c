@@ -342,7 +342,7 @@ void fw_out_item_extra(struct fw_json *j, const struct fw_entry *e)
 
 static void generator_out(struct fw_json *j, const struct fw_document *d)
 {
-	if (!d->generator_name.len && !d->generator_url.len)
+	if (!d->generator_name.len && !d->generator_url.len && !d->generator_version.len)
 		return;
 	fw_json_object(j, "generator");
 	str_len(j, "name", d->generator_name);

@@ -536,10 +536,7 @@ void fw_element_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, b
 		fw_source_end(b, f, s);
 		break;
 	case EL_GENERATOR:
-		s = fw_build_line_text(b, s);
-		if (s.len && fw_context_around(b, f) == CTX_FEED &&
-			fw_field_take(b, CTX_FEED, F_GENERATOR, f->el->rank))
-			b->doc->generator_name = s;
+		fw_generator_end(b, f, s);
 		break;
 	case EL_HOUR:
 		hour_end(b, s);

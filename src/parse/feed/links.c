@@ -411,20 +411,45 @@ void fw_source_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	persons_value(b, v, "contributors", d->contributors);
 }
 
+/* What the attributes of a generator say, until its text is known. */
+struct generator {
+	struct fw_str url, version;
+};
+
 void fw_generator_start(struct fw_start_event *w)
 {
-	struct fw_document *d = fw_feed_of(w->b, w->where);
+	struct generator *g;
 	struct fw_str url;
 
 	fw_text_capture(w, TEXT_TRIM);
-	if (!w->attr_n || w->where != CTX_FEED)
+	if (!w->attr_n || w->where != CTX_FEED || !(g = FW_NEW(w->b, struct generator)))
 		return;
 	url = fw_attr(w, "uri");
 	url = url.len ? url : fw_attr(w, "url");
 	url = url.len ? url : fw_attr(w, "href");
-	if (url.len)
-		d->generator_url = fw_build_url(w->b, w->frame->scope, url);
-	d->generator_version = fw_str_trim(fw_attr(w, "version"));
-	if (!d->generator_version.len)
-		d->generator_version = FW_STR_NONE;
+	g->url = fw_build_url(w->b, w->frame->scope, url);
+	g->version = fw_str_trim(fw_attr(w, "version"));
+	w->frame->obj = g;
+}
+
+/*
+ * The first one with a name counts; one without still has a URL and a version, above those of
+ * admin:generatorAgent.
+ */
+#define RANK_WITHOUT_NAME 4
+void fw_generator_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+{
+	const struct generator none = {FW_STR_NONE, FW_STR_NONE}, *g = f->obj ? f->obj : &none;
+	struct fw_document *d = b->doc;
+
+	s = fw_build_line_text(b, s);
+	if ((!s.len && !g->url.len && !g->version.len) || fw_context_around(b, f) != CTX_FEED ||
+		!fw_field_take(b, CTX_FEED, F_GENERATOR, s.len ? f->el->rank : RANK_WITHOUT_NAME))
+		return;
+	if (s.len)
+		d->generator_name = s;
+	if (g->url.len)
+		d->generator_url = g->url;
+	if (g->version.len)
+		d->generator_version = g->version;
 }

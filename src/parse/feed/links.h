@@ -27,5 +27,6 @@ void fw_category_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
 void fw_source_start(struct fw_start_event *w);
 void fw_source_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
 void fw_generator_start(struct fw_start_event *w);
+void fw_generator_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
 
 #endif
