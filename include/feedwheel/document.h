@@ -141,8 +141,10 @@ struct fw_entry {
 
 /* RFC 6721: the feed takes back the entry with this id. */
 struct fw_retraction {
-	struct fw_str ref; /* the entry's id; never empty */
-	int64_t when_ms;   /* or FW_NO_DATE */
+	struct fw_str ref;     /* the entry's id; never empty */
+	struct fw_str comment; /* plain text */
+	struct fw_person *by;  /* or NULL */
+	int64_t when_ms;       /* or FW_NO_DATE */
 	struct fw_retraction *next;
 };
 

@@ -439,6 +439,8 @@ static void retractions_out(struct fw_json *j, const struct fw_retraction *r)
 		fw_json_object(j, NULL);
 		fw_json_str(j, "id", r->ref);
 		fw_json_time(j, "when", r->when_ms);
+		person_out(j, "by", r->by);
+		str_len(j, "comment", r->comment);
 		fw_json_end(j);
 	}
 	fw_json_end(j);

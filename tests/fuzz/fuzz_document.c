@@ -132,6 +132,10 @@ static void check_document(const struct fw_document *d, size_t max_entries, bool
 	check_categories(d->categories);
 	check_links(d->links);
 	check_links(d->hubs);
+	for (const struct fw_retraction *r = d->retractions; r; r = r->next) {
+		CHECK_STRS(r->ref, r->comment);
+		check_people(r->by);
+	}
 	check_value(d->extra, 0);
 	for (const struct fw_problem *p = d->problems; p; p = p->next, problems++)
 		FUZZ_CHECK(p->what && p->what[0] && p->repair);

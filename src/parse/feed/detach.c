@@ -123,8 +123,10 @@ static void move_document(struct detach *m, struct fw_document *d)
 	move_value(m, d->extra);
 	for (struct fw_entry *e = d->entries; e; e = e->next)
 		move_entry(m, e);
-	for (struct fw_retraction *r = d->retractions; r; r = r->next)
-		move_str(m, &r->ref);
+	for (struct fw_retraction *r = d->retractions; r; r = r->next) {
+		MOVE(m, &r->ref, &r->comment);
+		move_people(m, r->by);
+	}
 }
 
 /* ---- the copy -------------------------------------------------------------------------------- */

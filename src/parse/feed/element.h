@@ -26,8 +26,9 @@ enum fw_context {
 	CTX_LIVE,   /* podcast:liveItem, textInput: their own title, description, link */
 	/* its children are parts of one value: skipHours, psc:chapters, podcast:value ... */
 	CTX_LIST,
-	CTX_OTHER, /* an unknown element in a feed: only entries and channels count inside */
-	CTX_SKIP,  /* nothing counts inside */
+	CTX_RETRACTION, /* at:deleted-entry */
+	CTX_OTHER,      /* an unknown element in a feed: only entries and channels count inside */
+	CTX_SKIP,       /* nothing counts inside */
 };
 
 enum {
@@ -42,6 +43,7 @@ enum {
 	IN_GEO = 1 << CTX_GEO,
 	IN_LIVE = 1 << CTX_LIVE,
 	IN_LIST = 1 << CTX_LIST,
+	IN_RETRACTION = 1 << CTX_RETRACTION,
 	IN_OTHER = 1 << CTX_OTHER,
 	IN_BOTH = IN_FEED | IN_ENTRY,
 	/* of a feed, an entry, a media:location */

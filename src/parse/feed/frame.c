@@ -15,7 +15,9 @@
 
 bool fw_in_entry(const struct fw_builder *b, enum fw_context where)
 {
-	return b->entry && where != CTX_SOURCE && where != CTX_FEED && where != CTX_IMAGE && where != CTX_ROOT;
+	const unsigned never = IN_SOURCE | IN_FEED | IN_IMAGE | IN_ROOT | IN_RETRACTION;
+
+	return b->entry && !(never & 1u << where);
 }
 
 struct fw_document *fw_feed_of(struct fw_builder *b, enum fw_context where)

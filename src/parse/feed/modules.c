@@ -631,7 +631,7 @@ static void value_start(struct fw_start_event *w)
 		fw_text_capture(w, TEXT_TRIM);
 }
 
-/* A tombstone (RFC 6721). What is inside it, such as a comment, does not count. */
+/* A tombstone (RFC 6721). Only a comment and a person count inside it. */
 static void retraction_start(struct fw_start_event *w)
 {
 	struct fw_builder *b = w->b;
@@ -649,6 +649,8 @@ static void retraction_start(struct fw_start_event *w)
 		return;
 	r->ref = ref;
 	r->when_ms = when.len ? fw_build_date(b, when) : FW_NO_DATE;
+	w->frame->obj = r;
+	w->frame->ctx = CTX_RETRACTION;
 	*(b->retraction_at ? b->retraction_at : &b->doc->retractions) = r;
 	b->retraction_at = &r->next;
 }

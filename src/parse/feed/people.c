@@ -55,6 +55,13 @@ static void person_place(struct fw_builder *b, const struct fw_frame *f, struct 
 
 	if (!p->name.len && !p->email.len && !p->url.len)
 		return;
+	if (where == CTX_RETRACTION) {
+		struct fw_retraction *of = f[-1].obj;
+
+		if (of && !of->by)
+			of->by = p;
+		return;
+	}
 	if (f->el->member[0] && (p->name.len || p->email.len))
 		fw_value_str(b, fw_value_object(b, fw_extra_root(b, where), f->el->group), f->el->member,
 			p->name.len ? p->name : p->email);

@@ -85,6 +85,13 @@ void fw_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 			d->image.title = text;
 		return;
 	}
+	if (where == CTX_RETRACTION) {
+		struct fw_retraction *of = f[-1].obj;
+
+		if (of && !of->comment.p)
+			of->comment = text;
+		return;
+	}
 	if (f->el->member[0])
 		fw_value_str(b, fw_value_object(b, fw_extra_root(b, where), f->el->group), f->el->member, text);
 	if (!fw_field_take(b, where, (enum fw_field)f->el->field, f->el->rank))
