@@ -112,6 +112,8 @@ struct fw_entry {
 	struct fw_str summary; /* plain text */
 	/* as in the document, after decoding of XML or JSON; not sanitised */
 	struct fw_str content;
+	/* content_text of a JSON Feed beside content_html, or absent; stores keep content only */
+	struct fw_str content_text;
 	/* base of relative URLs in content: xml:base, else url, else the document's URL */
 	struct fw_str content_base;
 	struct fw_str image, banner_image, language;

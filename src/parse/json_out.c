@@ -314,6 +314,7 @@ void fw_out_item(struct fw_json *j, const char *key, const struct fw_entry *e, u
 	str_len(j, "url", e->url);
 	str_len(j, "title", e->title);
 	content_out(j, e, flags);
+	str_len(j, "content_text", e->content_text);
 	str_len(j, "summary", e->summary);
 	fw_json_time(j, "date_published", e->published_ms);
 	fw_json_time(j, "date_modified", e->updated_ms);

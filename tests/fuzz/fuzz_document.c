@@ -76,8 +76,8 @@ static void check_entry(const struct fw_entry *e)
 	FUZZ_CHECK(e->id.len > 0 && e->id.len <= 4096);
 	FUZZ_CHECK(e->title.len <= 4096);
 	FUZZ_CHECK(!e->content.len || e->content_type != FW_TEXT_NONE);
-	CHECK_STRS(e->id, e->url, e->external_url, e->title, e->summary, e->content, e->content_base, e->image,
-		e->banner_image, e->language, e->comments, e->comment_feed_url, e->copyright, e->license);
+	CHECK_STRS(e->id, e->url, e->external_url, e->title, e->summary, e->content, e->content_text, e->content_base,
+		e->image, e->banner_image, e->language, e->comments, e->comment_feed_url, e->copyright, e->license);
 	check_date(e->published_ms);
 	check_date(e->updated_ms);
 	check_date(e->created_ms);

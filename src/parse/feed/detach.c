@@ -95,8 +95,9 @@ static void move_value(struct detach *m, struct fw_value *v)
 
 static void move_entry(struct detach *m, struct fw_entry *e)
 {
-	MOVE(m, &e->id, &e->url, &e->external_url, &e->title, &e->summary, &e->content, &e->content_base, &e->image,
-		&e->banner_image, &e->language, &e->comments, &e->comment_feed_url, &e->copyright, &e->license);
+	MOVE(m, &e->id, &e->url, &e->external_url, &e->title, &e->summary, &e->content, &e->content_text,
+		&e->content_base, &e->image, &e->banner_image, &e->language, &e->comments, &e->comment_feed_url,
+		&e->copyright, &e->license);
 	move_people(m, e->authors);
 	move_people(m, e->contributors);
 	move_people(m, e->publisher);

@@ -283,6 +283,8 @@ static void item_read(struct fw_builder *b, const json_t *o)
 	text = words_at(b, o, "content_text");
 	if (html.len)
 		b->content = (struct fw_body){.s = html, .type = FW_TEXT_HTML, .scope = b->base_scope, .rank = 9};
+	if (html.len)
+		e->content_text = text;
 	else if (text.len)
 		b->content = (struct fw_body){.s = text, .type = FW_TEXT_PLAIN, .scope = b->base_scope, .rank = 8};
 	text = words_at(b, o, "summary");

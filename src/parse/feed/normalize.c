@@ -364,6 +364,7 @@ void fw_entry_finish(struct fw_builder *b)
 	e->title = text_cut(b, e->title, TITLE_MAX, "a title longer than 4 KiB");
 	e->summary = text_cut(b, e->summary, TEXT_MAX, "a summary longer than 2 MiB");
 	e->content = text_cut(b, e->content, TEXT_MAX, "content longer than 2 MiB");
+	e->content_text = text_cut(b, e->content_text, TEXT_MAX, "content longer than 2 MiB");
 	e->all_removed = e->content_type == FW_TEXT_HTML && fw_html_all_removed(e->content, e->content_base);
 	if (e->all_removed)
 		fw_build_problem(b, fw_build_offset(b), FW_ALL_REMOVED, FW_ALL_REMOVED_REPAIR);
