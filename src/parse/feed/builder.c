@@ -481,7 +481,8 @@ struct fw_str fw_build_fix_mojibake(struct fw_builder *b, struct fw_str s)
 
 struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s)
 {
-	char *out = fw_arena_alloc(b->arena, s.len / 4 * 3 + 3);
+	size_t size = s.len / 4 * 3 + 3;
+	char *out = fw_arena_alloc(b->arena, size);
 	uint32_t acc = 0;
 	int bits = 0;
 	size_t i, n = 0;
@@ -510,7 +511,8 @@ struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s)
 			out[n++] = (char)(acc >> bits);
 		}
 	}
-	if (fw_utf8_valid(out, n) != n || memchr(out, 0, n))
+	if (fw_utf8_valid(out, n) != n || memchr(out, 0, n)) {
+		fw_arena_trim(b->arena, out, size, 0);
 		return FW_STR_NONE;
 	}
 	return (struct fw_str){out, n};
