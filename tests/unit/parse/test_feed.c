@@ -14,7 +14,9 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "parse/charset/sniff.h"
+#include "parse/feed/builder.h"
 #include "parse/feed/normalize.h"
+#include "parse/feed/podcast.h"
 #include "parse/parse.h"
 #include "documents.h"
 #include "../../suite.h"
@@ -282,6 +284,105 @@ START_TEST(retractions_bounded)
 	ck_assert(doc->dropped_n == 3 && doc->problem_n == 1 && doc->entry_n == 1);
 	ck_assert_ptr_nonnull(strstr(doc->problems->what, "1,000 deleted entries"));
 	fw_document_free(doc);
+}
+END_TEST
+
+/* Content that is not text: up to 256 KiB of base64 are kept. */
+START_TEST(other_content_bounded)
+{
+	for (size_t more = 0; more < 2; more++) {
+		const struct fw_value *content;
+		struct fw_document *doc;
+		struct fw_buf b;
+
+		fw_buf_init(&b, 0);
+		fw_buf_adds(
+			&b, "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id><content type='image/png'>");
+		for (size_t i = 0; i < ((size_t)256 << 10) / 4 + more; i++)
+			fw_buf_adds(&b, "AAAA");
+		fw_buf_adds(&b, "</content></entry></feed>");
+		doc = parse_ok(fw_buf_str(&b), NULL);
+		fw_buf_finish(&b);
+		content = fw_value_find(doc->entries->extra, "content");
+		ck_assert(fw_str_eq(fw_value_find(content, "type")->string, FW_STR("image/png")));
+		ck_assert_int_eq(fw_value_find(content, "base64") != NULL, !more);
+		ck_assert_uint_eq(doc->problem_n, more);
+		fw_document_free(doc);
+	}
+}
+END_TEST
+
+/* A place is one shape and up to 100 more. */
+START_TEST(shapes_bounded)
+{
+	struct fw_parse_options o = {.limits.max_memory = 10000000};
+	const struct fw_value *more;
+	struct fw_document *doc;
+	struct fw_buf b;
+	size_t n = 0;
+
+	fw_buf_init(&b, 0);
+	fw_buf_adds(&b, "<rss xmlns:georss='http://www.georss.org/georss'><channel><item>");
+	for (size_t i = 0; i < 103; i++)
+		add_numbered(&b, "<georss:point>1 %</georss:point>", i);
+	fw_buf_adds(&b, "</item></channel></rss>");
+	doc = parse_ok(fw_buf_str(&b), &o);
+	fw_buf_finish(&b);
+	more = fw_value_find(fw_value_find(doc->entries->extra, "geo"), "more");
+	for (const struct fw_value *v = fw_value_members(more); v; v = v->next)
+		n++;
+	ck_assert(n == 100 && doc->dropped_n == 2 && doc->problem_n == 1);
+	fw_document_free(doc);
+}
+END_TEST
+
+/* Further shapes take no entry's memory. */
+START_TEST(shapes_cost_no_entry)
+{
+	struct fw_document *doc;
+	struct fw_buf b;
+
+	fw_buf_init(&b, 0);
+	fw_buf_adds(&b, "<rss xmlns:georss='http://www.georss.org/georss'><channel>");
+	for (size_t i = 0; i < 500; i++) {
+		fw_buf_adds(&b, "<item><title>1</title>");
+		for (size_t k = 0; k < 20; k++) {
+			fw_buf_adds(&b, "<georss:line>");
+			for (size_t n = 0; n < (k ? 50 : 1); n++)
+				fw_buf_adds(&b, "1 2 3 4 ");
+			fw_buf_adds(&b, "</georss:line>");
+		}
+		fw_buf_adds(&b, "</item>");
+	}
+	fw_buf_adds(&b, "</channel></rss>");
+	doc = parse_ok(fw_buf_str(&b), NULL);
+	fw_buf_finish(&b);
+	ck_assert(doc->entry_n == 500 && !doc->ended_early && doc->dropped_n);
+	fw_document_free(doc);
+}
+END_TEST
+
+/* The feed's new address, if it is one. */
+START_TEST(new_feed_url)
+{
+	static const struct {
+		const char *text, *url;
+	} C[] = {{"https://e.org/new", "https://e.org/new"}, {"ftp://e.org/new", ""}, {"urn:x:new", ""}};
+
+	for (size_t i = 0; i < FW_N(C); i++) {
+		struct fw_document *doc;
+		struct fw_buf b;
+
+		fw_buf_init(&b, 0);
+		fw_buf_addf(&b,
+			"<rss xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'><channel>"
+			"<itunes:new-feed-url>%s</itunes:new-feed-url><item><title>1</title></item></channel></rss>",
+			C[i].text);
+		doc = parse_ok(fw_buf_str(&b), NULL);
+		fw_buf_finish(&b);
+		ck_assert_msg(fw_str_eq(fw_new_feed_url(doc), fw_str(C[i].url)), "%s", C[i].text);
+		fw_document_free(doc);
+	}
 }
 END_TEST
 
@@ -553,6 +654,10 @@ int main(void)
 	tcase_add_test(t, memory_limit);
 	tcase_add_test(t, json_members);
 	tcase_add_test(t, retractions_bounded);
+	tcase_add_test(t, other_content_bounded);
+	tcase_add_test(t, shapes_bounded);
+	tcase_add_test(t, shapes_cost_no_entry);
+	tcase_add_test(t, new_feed_url);
 	tcase_add_test(t, gzip_bomb);
 	tcase_add_test(t, keys);
 	tcase_add_test(t, keys_of_repeated_ids);
