@@ -178,7 +178,8 @@ class Visits:
                 w.run("pause", self.urls["retry"], self.urls["beside"]) # the cooldown of their host would delay the run
             feeds = w.json("list")
             self.due.append({f["url"]: when(f["due"]) - self.at[-1] for f in feeds})
-            self.why.append({f["url"]: f["why"] for f in feeds})
+            # none: "beside" waits for its host, if the 429 of "retry" came before its own request
+            self.why.append({f["url"]: f.get("why") for f in feeds})
 
     def requested(self, name, k):
         """Requests of pass k (from 0) to this feed's address."""
