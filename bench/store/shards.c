@@ -58,14 +58,22 @@ static void hand_close(struct hand *h)
 	free(h);
 }
 
+/* All workers beat at once here, so a store may be busy: as a worker does, try again then. */
+static bool share_busy(const char *what, int rc, const struct fw_err *err)
+{
+	if (rc && rc != FW_EAGAIN)
+		die_of(what, err);
+	return rc != 0;
+}
+
 /* Exchanges shards until each of the workers has its part. */
 static void share(struct hand *h, int workers)
 {
-	for (;;) {
+	for (;; usleep(20000)) {
 		size_t part;
 
-		if (h->st->driver->heartbeat(h->st, h->name, &h->lease, &h->err))
-			die_of("beat", &h->err);
+		if (share_busy("beat", h->st->driver->heartbeat(h->st, h->name, &h->lease, &h->err), &h->err))
+			continue;
 		part = store_fair_share(&h->lease);
 		if (h->lease.living == (uint32_t)workers && h->lease.shard_n + 1 >= (size_t)(STORE_SHARDS / workers) &&
 			h->lease.shard_n <= part)
@@ -74,10 +82,8 @@ static void share(struct hand *h, int workers)
 			struct store_release g = {
 				.lease_id = h->lease.id, .shard = h->lease.shard + part, .n = h->lease.shard_n - part};
 
-			if (h->st->driver->release(h->st, &g, &h->err))
-				die_of("give", &h->err);
+			(void)share_busy("give", h->st->driver->release(h->st, &g, &h->err), &h->err);
 		}
-		usleep(20000);
 	}
 }
 
