@@ -28,6 +28,24 @@ struct fw_config;
 #define FW_LABEL_NAME_MAX 200        /* bytes of a label, a folder, a title: UTF-8 without control characters */
 #define FW_LABEL_STARRED 0           /* the label that every account has */
 
+/* ---- limits of a request --------------------------------------------------------------------- */
+
+/*
+ * The work of one request in the store: it ends at until_ms, and when whoever asked has left. A
+ * statement that runs then is cancelled, a read that comes later is refused, and what was not
+ * committed is rolled back; both with FW_EAGAIN, and `over` is set. On MariaDB and MySQL the server
+ * keeps the time: a statement that runs does not see that somebody has left. Redis has no limit.
+ */
+struct fw_work_limit {
+	int64_t until_ms;                        /* monotonic */
+	bool (*left)(void *ctx, int64_t now_ms); /* NULL: nobody can leave */
+	void *ctx;
+	bool over;         /* out */
+	int64_t looked_ms; /* private: zero at first */
+};
+/* l: kept until the next call, NULL: none. Cost: none by itself. */
+void fw_store_limit(struct fw_store *st, struct fw_work_limit *l);
+
 /* ---- accounts -------------------------------------------------------------------------------- */
 
 struct fw_account {
@@ -36,8 +54,9 @@ struct fw_account {
 	bool admin;                  /* may use the operator's routes too */
 	int64_t created_ms, used_ms; /* used: last request, within some minutes; 0: never */
 	uint64_t subscription_n;
-	size_t token_n;         /* client tokens, without sessions */
-	uint64_t password_mark; /* fw_account_get() only: another one after each change of the password */
+	size_t token_n;           /* client tokens, without sessions */
+	struct fw_str token_name; /* fw_account_token_find() only: the name of that token */
+	uint64_t password_mark;   /* fw_account_get() only: another one after each change of the password */
 };
 
 /* FW_EINVAL: the name or the password is invalid, or the name is taken. */

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "api/account.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "store/driver.h"
@@ -157,6 +158,36 @@ int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err 
 int store_invalid(const struct store *st, const char *why, struct fw_err *err)
 {
 	return FW_ERR(err, FW_EINVAL, "%s: %s", st->driver->name, why);
+}
+
+/* ---- limits of work -------------------------------------------------------------------------- */
+
+#define LIMIT_LOOK_MS 20 /* between two looks whether somebody has left */
+
+void fw_store_limit(struct fw_store *st, struct fw_work_limit *l)
+{
+	store_of(st)->limit = l;
+}
+
+bool store_is_over(struct store *st)
+{
+	struct fw_work_limit *l = st->limit;
+	int64_t now_ms;
+
+	if (!l || l->over)
+		return l != NULL;
+	now_ms = fw_mono_ms();
+	l->over = now_ms >= l->until_ms;
+	if (!l->over && l->left && now_ms - l->looked_ms >= LIMIT_LOOK_MS) {
+		l->looked_ms = now_ms;
+		l->over = l->left(l->ctx, now_ms);
+	}
+	return l->over;
+}
+
+int store_over(const char *name, struct fw_err *err)
+{
+	return fw_err_set(err, FW_EAGAIN, "%s: the request's time for the store is over: ask for less", name);
 }
 
 /* ---- servers --------------------------------------------------------------------------------- */

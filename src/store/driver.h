@@ -264,12 +264,17 @@ struct store_change_query {
 struct query_node;
 struct store_driver;
 /* The first member of every driver's own struct. */
+struct fw_work_limit;
 struct store {
 	const struct store_driver *driver;
 	const struct fw_matcher *matcher; /* NULL: none */
 	struct fw_offset_clock *clock;    /* the store's time, shared by connections; NULL: own_clock */
 	struct fw_offset_clock own_clock;
+	struct fw_work_limit *limit; /* api/account.h; NULL: none. SQL stores obey it */
 };
+/* Has the limit been reached, or has whoever asked left? Cost: a look at the clock. */
+bool store_is_over(struct store *st);
+int store_over(const char *name, struct fw_err *err); /* FW_EAGAIN, with words */
 
 /*
  * To callers a store is the opaque struct fw_store. The owner of shards in the engine, the only

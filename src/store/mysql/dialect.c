@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/account.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "store/mysql/mysql.h"
 #include "store/sql/search.h"
@@ -403,6 +405,19 @@ static int mysql_rows_show(const struct mysql_db *s, MYSQL_RES *rows, sql_row_fn
 	return rc;
 }
 
+/* The server ends what follows when the request's time is over; 5 ms: by our clock too. */
+static void script_limit(struct mysql_db *s)
+{
+	const struct fw_work_limit *l = s->sql.store.limit;
+	long long left_ms = l ? FW_MAX(l->until_ms - fw_mono_ms(), (int64_t)0) + 5 : 0;
+
+	if (l && s->mysql)
+		fw_buf_addf(&s->script, "SET SESSION max_execution_time = %lld;", left_ms);
+	else if (l)
+		fw_buf_addf(&s->script, "SET STATEMENT max_statement_time = %lld.%03lld FOR ", left_ms / 1000,
+			left_ms % 1000);
+}
+
 static int statement_ask(struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, sql_row_fn *fn,
 	void *ctx, int64_t *changed, struct fw_err *err)
 {
@@ -411,6 +426,8 @@ static int statement_ask(struct mysql_db *s, const struct mysql_statement *k, co
 
 	assert(v || !k->mark_n);
 	script_separate(s);
+	if (fn)
+		script_limit(s);
 	statement_put(&s->script, k, 0, k->len, v);
 	if (!fn && !changed)
 		return 0;

@@ -140,6 +140,8 @@ static int error_set(struct mysql_db *s, unsigned code, const char *said, const 
 
 		if (KNOWN[i].code != code)
 			continue;
+		if (class == ENDED && store_is_over(&s->sql.store))
+			return store_over(s->sql.name, err);
 		if (class == CONFLICT || class == DUPLICATE)
 			s->sql.race = class == DUPLICATE ? SQL_RACE_ROW : SQL_RACE_LOCKS;
 		return FW_ERR(err, CLASS[class].rc, "%s: %s (%s, %u)", s->sql.name, CLASS[class].remedy, said, code);

@@ -14,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/utf8.h"
 #include "store/postgres/postgres.h"
 #include "store/sql/search.h"
 #include "base/banned.h"
 
+#define LIMIT_STEP_MS 50
 #define RESULT_TIMEOUT_MS 90000 /* after this long without a byte the server counts as gone */
 #define SENT_MAX 1000           /* then the results are read */
 
@@ -95,6 +97,8 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 	if (!state || sqlstate_has_class(state, "08") || sqlstate_has_class(state, "57P") ||
 		sqlstate_has_class(state, "25P03") || PQstatus(s->c) == CONNECTION_BAD)
 		return postgres_broken(s, said, err);
+	if (sqlstate_has_class(state, "57014") && store_is_over(&s->sql.store))
+		return store_over(s->sql.name, err);
 	if (sqlstate_has_class(state, "40"))
 		s->sql.race = SQL_RACE_LOCKS;
 	if (error_is_race(r, state)) {
@@ -122,13 +126,42 @@ static bool result_is_ok(const PGresult *r)
 	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
+/* Ask the server to end the statement that runs; its result is an error then. */
+static void statement_cancel(struct postgres_db *s)
+{
+	PGcancel *cancel = PQgetCancel(s->c);
+	char why[256];
+
+	if (cancel && !PQcancel(cancel, why, (int)sizeof(why)))
+		fw_warn("%s: a statement could not be cancelled, it ends by its own limit: %s", s->sql.name, why);
+	PQfreeCancel(cancel);
+}
+
+/* Wait for bytes. What reads is cancelled, once, when the request's limit is reached. */
+static bool result_wait(struct postgres_db *s, bool *cancelled)
+{
+	struct pollfd f = {.fd = PQsocket(s->c), .events = POLLIN};
+	bool limited = s->reading && s->sql.store.limit && !*cancelled;
+	int step_ms = limited ? LIMIT_STEP_MS : RESULT_TIMEOUT_MS;
+
+	for (int waited_ms = 0; waited_ms < RESULT_TIMEOUT_MS; waited_ms += step_ms) {
+		if (poll(&f, 1, step_ms) != 0)
+			return true;
+		if (limited && !*cancelled && store_is_over(&s->sql.store)) {
+			*cancelled = true;
+			statement_cancel(s);
+		}
+	}
+	return false;
+}
+
 /* PQgetResult() with a timeout. */
 static PGresult *result_next(struct postgres_db *s)
 {
-	while (PQisBusy(s->c)) {
-		struct pollfd f = {.fd = PQsocket(s->c), .events = POLLIN};
+	bool cancelled = false;
 
-		if (poll(&f, 1, RESULT_TIMEOUT_MS) == 0 || !PQconsumeInput(s->c)) {
+	while (PQisBusy(s->c)) {
+		if (!result_wait(s, &cancelled) || !PQconsumeInput(s->c)) {
 			s->broken = true;
 			return NULL;
 		}
@@ -472,7 +505,9 @@ static int statement_run(struct postgres_db *s, const struct sql_text *t, const 
 
 	if (rc || (!fn && !changed && s->sent_n < SENT_MAX))
 		return rc;
+	s->reading = fn != NULL;
 	rc = results_settle(s, &r, err);
+	s->reading = false;
 	if (!rc && r)
 		rc = postgres_rows_show(s, r, fn, ctx, err);
 	if (changed)

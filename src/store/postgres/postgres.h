@@ -29,6 +29,7 @@ struct postgres_db {
 	bool broken;                                   /* the connection is unusable */
 	bool listening, notified;
 	bool in_callback;                      /* a row callback runs */
+	bool reading;                          /* a statement's rows are awaited: it may be cancelled */
 	const char *kept[POSTGRES_STATEMENTS]; /* prepared as "s0", "s1" ... */
 	size_t kept_n;
 	struct postgres_sent *sent; /* statements that were sent, and whose results were not read */

@@ -270,6 +270,8 @@ static inline int sql_row_show(
 static inline int sql_query(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn,
 	void *ctx, struct fw_err *err)
 {
+	if (fn && store_is_over(&s->store))
+		return store_over(s->name, err);
 	return s->dialect->query(s, text, v, n, fn, ctx, NULL, err);
 }
 

@@ -326,7 +326,9 @@ static void sql_rows_send(struct sql_rows *r)
 	if (r->n && r->table && d->append)
 		r->rc = d->append(r->s, r->table, &r->text, r->v, r->width, r->n, r->err);
 	else if (r->n)
-		r->rc = d->query_rows(r->s, &r->text, r->v, r->width, r->n, r->fn, r->ctx, r->err);
+		r->rc = r->fn && store_is_over(&r->s->store) ?
+			store_over(r->s->name, r->err) :
+			d->query_rows(r->s, &r->text, r->v, r->width, r->n, r->fn, r->ctx, r->err);
 	r->n = r->bytes = 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/account.h"
 #include "base/buf.h"
 #include "store/sqlite/sqlite.h"
 #include "base/banned.h"
@@ -44,6 +45,8 @@ int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err)
 	int code = sqlite3_extended_errcode(s->db), class = code & 0xff, sys = sqlite3_system_errno(s->db);
 	const char *msg = sqlite3_errmsg(s->db);
 
+	if ((class == SQLITE_INTERRUPT || class == SQLITE_BUSY) && s->sql.store.limit && s->sql.store.limit->over)
+		return store_over(s->path, err);
 	if (class == SQLITE_BUSY || class == SQLITE_LOCKED)
 		return fw_err_set(err, FW_EAGAIN,
 			"%s: locked by another program for more than %lld ms (%s): try again; `fuser %s` names it",

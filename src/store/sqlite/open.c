@@ -19,6 +19,7 @@
 #include "store/sqlite/sqlite.h"
 #include "base/banned.h"
 
+#define PROGRESS_STEPS 10000 /* instructions between two looks at the limit: well below 1 ms */
 #define CACHE_BYTES ((size_t)8 << 20)
 
 static void sqlite_close(struct store *st)
@@ -113,7 +114,7 @@ static int sqlite_busy(void *ctx, int n)
 
 	if (n == 0)
 		s->busy_since_ms = now;
-	if (now - s->busy_since_ms >= s->sql.busy_timeout_ms)
+	if (now - s->busy_since_ms >= s->sql.busy_timeout_ms || store_is_over(&s->sql.store))
 		return 0;
 	usleep((useconds_t)(1000 + fw_hash64_seed(&now, sizeof(now), (uint64_t)getpid()) % 4000));
 	return 1;
@@ -124,6 +125,12 @@ static int journal_is_wal(void *ctx, int n, char **value, char **name)
 	(void)name;
 	*(bool *)ctx = n == 1 && value[0] && strcmp(value[0], "wal") == 0;
 	return 0;
+}
+
+/* Called by a statement that runs: not 0 ends it. */
+static int sqlite_progress(void *ctx)
+{
+	return store_is_over(ctx);
 }
 
 /*
@@ -158,6 +165,7 @@ static int sqlite_settings(struct sqlite_db *s, const struct fw_store_config *cf
 
 	sqlite_checkpoint_setup(s);
 	sqlite3_busy_handler(s->db, sqlite_busy, s);
+	sqlite3_progress_handler(s->db, PROGRESS_STEPS, sqlite_progress, &s->sql.store);
 	sqlite3_extended_result_codes(s->db, 1);
 	if (!fw_snprintf(sql, sizeof(sql),
 		    "PRAGMA page_size=%d; PRAGMA cache_size=-%zu; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=0; "
