@@ -180,17 +180,26 @@ static int account_hit_compare(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The entries of the store that match the search, and what else limits them all. */
+/*
+ * The entries that match the search, among those of the feeds that the stream can have: what an
+ * account may not read is not looked for. Without feeds the search is only checked.
+ */
 static int account_search(struct fw_store *st, const struct fw_stream *s, struct fw_buf *hits, struct fw_err *err)
 {
-	const struct fw_entry_query q = {.search = s->search,
-		.feed_id = s->feed_id,
+	struct fw_buf feeds = FW_BUF_INIT(0);
+	static const int64_t NO_FEED = -1;
+	struct fw_entry_query q = {.search = s->search,
 		.since_ms = s->since_ms,
 		.until_ms = s->until_ms,
 		.after_id = s->after_id,
 		.before_id = s->before_id};
-	int rc = fw_store_entry_list(st, &q, account_hit_add, hits, err);
+	int rc = store_of(st)->driver->accounts->stream_feeds(store_of(st), s, &feeds, STORE_ERR(err));
 
+	q.feed_n = feeds.len / sizeof(*q.feed_ids);
+	q.feed_ids = q.feed_n ? (const int64_t *)(const void *)feeds.p : &NO_FEED;
+	q.feed_n = FW_MAX(q.feed_n, (size_t)1);
+	rc = rc ? rc : fw_store_entry_list(st, &q, account_hit_add, hits, err);
+	fw_buf_finish(&feeds);
 	if (rc == FW_ENOMEM)
 		return fw_no_memory(STORE_ERR(err));
 	if (!rc && hits->len)

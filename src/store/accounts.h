@@ -21,6 +21,8 @@
 #define FW_ICON_STEP 1000               /* addresses of one icon_find() */
 #define FW_ACCOUNT_FRESH_N 100          /* so many entries of a feed are unread for a new subscriber */
 
+struct fw_buf;
+
 struct store_account {
 	struct fw_account a;
 	struct fw_str password; /* its hash */
@@ -32,6 +34,7 @@ struct store_token {
 	struct fw_account_token t;
 	int64_t account_id;
 	unsigned char hash[16];
+	char found_name[256]; /* out of token_find() */
 };
 
 enum { STORE_ACCOUNT_PASSWORD = 1, STORE_ACCOUNT_ADMIN = 2, STORE_ACCOUNT_USED = 4 };
@@ -111,6 +114,11 @@ struct store_accounts {
 		struct store *st, int64_t account_id, struct fw_str from, struct fw_str to, struct fw_err *err);
 
 	int (*stream)(struct store *st, const struct store_stream *s, fw_stream_cb *cb, void *ctx, struct fw_err *err);
+	/*
+	 * The feeds whose entries the stream can have, as int64_t, each once: what a search is
+	 * limited to
+	 */
+	int (*stream_feeds)(struct store *st, const struct fw_stream *s, struct fw_buf *feeds, struct fw_err *err);
 	int (*entries_get)(struct store *st, int64_t account_id, const int64_t *ids, size_t n, bool content,
 		fw_stream_cb *cb, void *ctx, struct fw_err *err);
 	int (*edit)(struct store *st, int64_t account_id, const int64_t *ids, size_t n,

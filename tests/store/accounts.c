@@ -14,7 +14,9 @@
 #include "base/hash.h"
 #include "drv.h"
 #include "feedwheel/engine.h"
+#include "store/accounts.h"
 #include "store/driver.h"
+#include "store/sql/core.h"
 
 static struct fw_err err;
 static struct fw_arena A;
@@ -786,6 +788,103 @@ START_TEST(streams_are_limited_and_searched)
 		s.behind_date_ms = INT64_MAX / 2;
 		break; /* the exact walk is in the random test */
 	}
+	fw_store_close(st);
+}
+END_TEST
+
+static int limit_row(void *ctx, const struct sql_row *row)
+{
+	(void)row;
+	++*(int *)ctx;
+	return 0;
+}
+
+static bool limit_left(void *ctx, int64_t now_ms)
+{
+	(void)now_ms;
+	return (*(int *)ctx)++ > 2;
+}
+
+/* A statement that would run for hours, unless it is ended. */
+static int limit_long_read(struct fw_store *st, int driver)
+{
+	const char *name = under_test[driver].name,
+		   *text = strcmp(name, "postgres") == 0 ? "SELECT 1::int8 FROM pg_sleep(9999)" :
+		strcmp(name, "mysql") == 0               ? "SELECT SLEEP(9999)" :
+					     "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)"
+					     " SELECT count(*) FROM c";
+	int n = 0;
+
+	return sql_query(sql_of(store_of(st)), text, SQL_NONE, limit_row, &n, &err);
+}
+
+START_TEST(work_ends_at_its_limit)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), n;
+	struct fw_stream s = {.account_id = alice, .search = FW_STR("number")};
+	struct fw_work_limit limit = {.until_ms = fw_mono_ms() + 3600000};
+	int looks = 0;
+
+	put_entries(st, account_subscribe(st, alice, "https://a.example/", "News"), 0, 5);
+	fw_store_limit(st, &limit);
+	OK(fw_account_count(st, &s, &n, &err));
+	ck_assert(n == 5 && !limit.over);
+	/* the time is over, before a statement and while it runs */
+	limit.until_ms = fw_mono_ms() - 1;
+	IS(fw_account_count(st, &s, &n, &err), FW_EAGAIN);
+	ck_assert(limit.over && strstr(err.text, "time for the store is over"));
+	limit = (struct fw_work_limit){.until_ms = fw_mono_ms() + 100};
+	IS(limit_long_read(st, _i), FW_EAGAIN);
+	ck_assert_msg(limit.over, "%s", err.text);
+	/* whoever asked has left; on MariaDB the server does not see it */
+	if (strcmp(under_test[_i].name, "mysql") != 0) {
+		limit = (struct fw_work_limit){.until_ms = fw_mono_ms() + 3600000, .left = limit_left, .ctx = &looks};
+		IS(limit_long_read(st, _i), FW_EAGAIN);
+		ck_assert(limit.over && looks > 2);
+	}
+	fw_store_limit(st, NULL);
+	OK(fw_account_count(st, &s, &n, &err));
+	ck_assert_int_eq(n, 5);
+	fw_store_close(st);
+}
+END_TEST
+
+/* What an account does not subscribe is no part of its query: it is not dropped later. */
+START_TEST(a_search_is_limited_to_own_feeds)
+{
+	struct fw_store *st = fresh(_i);
+	int64_t alice = account_add(st, "alice"), a, b, foreign, n;
+	struct fw_stream s = {.account_id = alice, .search = FW_STR("number")};
+	const struct store_accounts *d = store_of(st)->driver->accounts;
+	struct fw_buf feeds = FW_BUF_INIT(0);
+	const int64_t *id;
+
+	a = account_subscribe(st, alice, "https://a.example/", "News");
+	b = account_subscribe(st, alice, "https://b.example/", "Other");
+	foreign = subscribe(st, "https://c.example/", NOW);
+	put_entries(st, a, 0, 3);
+	put_entries(st, b, 0, 4);
+	put_entries(st, foreign, 0, 50);
+	index_all(st);
+	OK(d->stream_feeds(store_of(st), &s, &feeds, &err));
+	id = (const int64_t *)(const void *)feeds.p;
+	ck_assert(feeds.len == 2 * sizeof(*id) && id[0] == a && id[1] == b);
+	OK(fw_account_count(st, &s, &n, &err));
+	ck_assert_int_eq(n, 7);
+	s.folder = FW_STR("News");
+	fw_buf_reset(&feeds);
+	OK(d->stream_feeds(store_of(st), &s, &feeds, &err));
+	ck_assert(feeds.len == sizeof(*id) && *(const int64_t *)(const void *)feeds.p == a);
+	OK(fw_account_count(st, &s, &n, &err));
+	ck_assert_int_eq(n, 3);
+	/* without feeds nothing is read, but a wrong search is still named */
+	s = (struct fw_stream){.account_id = account_add(st, "bob"), .search = FW_STR("number")};
+	OK(fw_account_count(st, &s, &n, &err));
+	ck_assert_int_eq(n, 0);
+	s.search = FW_STR("(");
+	IS(fw_account_count(st, &s, &n, &err), FW_EINVAL);
+	fw_buf_finish(&feeds);
 	fw_store_close(st);
 }
 END_TEST
@@ -2109,9 +2208,10 @@ int main(void)
 		subscriptions_have_titles_and_folders, logins_are_not_shared, all_feeds_of_the_operator,
 		invalid_names_are_refused, a_login_needs_no_leave, the_operators_login_stays, a_merge_nobody_asked_for,
 		accounts_have_only_so_many_feeds, edits_are_limited, labels_have_names,
-		folders_stay_short_and_labels_few, streams_are_limited_and_searched, entries_are_got_by_number,
-		edits_below_the_mark, marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back,
-		all_is_read_again, icons_are_kept_by_address, icons_are_pruned_by_age, a_random_walk};
+		folders_stay_short_and_labels_few, streams_are_limited_and_searched, work_ends_at_its_limit,
+		a_search_is_limited_to_own_feeds, entries_are_got_by_number, edits_below_the_mark,
+		marks_are_of_one_folder_or_more, a_reader_keeps_what_its_feed_takes_back, all_is_read_again,
+		icons_are_kept_by_address, icons_are_pruned_by_age, a_random_walk};
 	Suite *s = suite_create("accounts");
 	TCase *t = tcase_create("every driver");
 

@@ -190,6 +190,9 @@ int fw_account_token_find(struct fw_store *st, struct fw_str text, enum fw_accou
 		t.t.kind = FW_ACCOUNT_TOKEN_CLIENT;
 	if (!w.found || t.t.kind != kind || (t.t.until_ms != FW_NO_DATE && t.t.until_ms <= now_ms))
 		return FW_ERR(err, FW_ENOTFOUND, "no such token, or it has expired");
+	out->token_name = fw_arena_str(a, fw_str(t.found_name));
+	if (!out->token_name.p)
+		return fw_no_memory(err);
 	/* a store that cannot be written to now does not keep clients out */
 	if (now_ms - t.t.used_ms >= ACCOUNT_USE_STEP_MS)
 		(void)d->token_use(to, &t, now_ms, &(struct fw_err){0});

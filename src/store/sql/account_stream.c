@@ -711,6 +711,44 @@ int sql_account_stream(struct store *st, const struct store_stream *q, fw_stream
 	return rc;
 }
 
+/* ---- what a search may read ------------------------------------------------------------------ */
+
+static int stream_feed_row(void *ctx, const struct sql_row *row)
+{
+	struct fw_buf *feeds = ctx;
+	int64_t id = sql_int(row, 0);
+
+	fw_buf_add(feeds, &id, sizeof(id));
+	return feeds->rc;
+}
+
+/* Feeds that the account does not subscribe, but of which it has labelled entries. */
+static int stream_feeds_left(struct stream_work *w, struct fw_buf *feeds)
+{
+	return sql_query(w->s,
+		"SELECT DISTINCT e.feed_id FROM entry_labels l, entries e WHERE l.account_id = ?1 AND e.id = l.entry_id"
+		" AND (?2 = 0 OR e.feed_id = ?2) AND NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.account_id = ?1"
+		" AND s.feed_id = e.feed_id)",
+		SQL_V(SQL_INT(w->q->account_id), SQL_INT(w->q->feed_id)), stream_feed_row, feeds, w->err);
+}
+
+int sql_account_stream_feeds(struct store *st, const struct fw_stream *q, struct fw_buf *feeds, struct fw_err *err)
+{
+	struct stream_work w = {.s = sql_of(st), .q = q, .err = err};
+	int rc = sql_account_state_read(w.s, &w.state, q, err);
+
+	for (size_t i = 0; !rc && i < w.state.feed_n; i++) {
+		const struct sql_account_feed *f = &w.state.feed[i];
+
+		if (f->picked)
+			fw_buf_add(feeds, &f->feed_id, sizeof(f->feed_id));
+	}
+	if (!rc && (q->labelled || (q->feed_id && !w.state.feed_n)))
+		rc = stream_feeds_left(&w, feeds);
+	sql_account_state_finish(&w.state);
+	return feeds->rc ? fw_no_memory(err) : rc;
+}
+
 /* ---- entries by number ----------------------------------------------------------------------- */
 
 static int stream_got_row(void *ctx, const struct sql_row *row)

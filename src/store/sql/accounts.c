@@ -283,6 +283,7 @@ static int account_token_found_row(void *ctx, const struct sql_row *row)
 	struct store_token *t = ctx;
 
 	t->t = account_token_read(row);
+	(void)fw_str_copy(t->found_name, sizeof(t->found_name), t->t.name);
 	t->t.name = FW_STR_NONE;
 	t->account_id = sql_int(row, 5);
 	return 0;
@@ -628,6 +629,7 @@ const struct store_accounts sql_accounts = {
 	.label = sql_account_label,
 	.label_rename = sql_account_label_rename,
 	.stream = sql_account_stream,
+	.stream_feeds = sql_account_stream_feeds,
 	.entries_get = sql_account_entries_get,
 	.edit = sql_account_edit,
 	.mark_read = sql_account_mark_read,

@@ -192,6 +192,7 @@ static bool part_is_of_feeds(const struct query_node *q, bool *numbers)
 struct feeds_found {
 	struct sql_candidates *c;
 	const enum part_kind *kind;
+	const struct query_node *known; /* a part that only feeds that match are asked for; NULL: none */
 	int64_t n, of_n;
 };
 
@@ -210,7 +211,7 @@ static int feed_found_row(void *ctx, const struct sql_row *row)
 	f->of_n++;
 	query_scratch_set(c->scratch, &subject);
 	for (size_t i = 0; i < c->q->part_n; i++) {
-		if (f->kind[i] == PART_FEED && !query_matches(c->q->part[i], c->scratch))
+		if (f->kind[i] == PART_FEED && c->q->part[i] != f->known && !query_matches(c->q->part[i], c->scratch))
 			return 0;
 	}
 	fw_buf_addf(&c->feed, f->n++ ? ",%lld" : "%lld", (long long)subject.feed_id);
@@ -225,6 +226,16 @@ static void feeds_numbered_add(const struct query_node *q, struct sql_rows *r)
 		sql_rows_add(r, SQL_V(SQL_INT(q->number)));
 	for (const struct query_node *c = q->child; c; c = c->next)
 		feeds_numbered_add(c, r);
+}
+
+/* Is it a list of numbers, of which each matches? */
+static bool feeds_are_listed(const struct query_node *q)
+{
+	bool listed = q->op == QUERY_OR;
+
+	for (const struct query_node *c = q->child; listed && c; c = c->next)
+		listed = c->op == QUERY_FEED && c->number;
+	return listed;
 }
 
 /* The feeds that the query allows; it asks at most once for all feeds. */
@@ -251,6 +262,7 @@ static int feeds_find(struct sql_candidates *c, enum part_kind *kind, struct fw_
 		return 0;
 	fw_buf_addc(&c->feed, '[');
 	if (numbered) {
+		f.known = feeds_are_listed(numbered) ? numbered : NULL;
 		feeds_numbered_add(numbered, &r);
 		rc = sql_rows_end(&r);
 	} else {
@@ -330,7 +342,7 @@ int sql_candidates_begin(struct sql_candidates *c, struct sql *s, const struct s
 	if (!c->scratch || !kind || !c->rest)
 		return fw_no_memory(err);
 	rc = feeds_find(c, kind, err);
-	if (!rc && !fw_store_entry_query_is_one(&q->q))
+	if (!rc && !fw_store_entry_query_is_one(&q->q) && q->q.feed_id >= 0) /* below 0 is no feed */
 		rc = candidates_words_find(c, kind, err);
 	for (size_t i = 0; i < q->part_n; i++) {
 		if (kind[i] == PART_REST) {
