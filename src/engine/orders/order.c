@@ -106,6 +106,21 @@ static bool order_name_is_valid(struct fw_str name)
 	return name.len && name.len <= FW_ORDER_NAME_MAX;
 }
 
+/*
+ * Lower case, and no sign first: it is a part of paths, and an argument of commands. Older ones
+ * stay as they are.
+ */
+static bool order_name_may_be_new(struct fw_str name)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		unsigned char c = (unsigned char)name.p[i];
+
+		if (!fw_is_digit(c) && !(c >= 'a' && c <= 'z') && !(i && strchr("._-", c)))
+			return false;
+	}
+	return order_name_is_valid(name);
+}
+
 /* The part of a destination behind "scheme:"; absent: it has another scheme. */
 static struct fw_str to_rest(struct fw_str to, struct fw_str scheme)
 {
@@ -382,6 +397,11 @@ int fw_order_add(struct fw_store *st, struct fw_arena *a, struct fw_order *o, in
 	bool was = false;
 	int rc;
 
+	if (!order_name_may_be_new(o->name))
+		return fw_err_set(err, FW_EINVAL,
+			"invalid name '%.*s': an order's name has 1 to %d lower-case letters, digits, '.', '_' or '-',"
+			" and begins with a letter or a digit",
+			FW_STR_ARG(fw_str_sub(o->name, 0, 80)), FW_ORDER_NAME_MAX);
 	o->created_ms = now_ms;
 	rc = getentropy(&random, sizeof(random)) ? fw_err_set(err, FW_EIO, "no random bytes") : order_check(o, err);
 	rc = rc ? rc : to_check_store(st, o, err);

@@ -108,6 +108,11 @@ START_TEST(bad_orders_are_refused_with_words)
 	} T[] = {
 		{"a b", "x", "file:/x", "invalid name 'a b'"},
 		{"", "x", "file:/x", "invalid name"},
+		{"Upper", "x", "file:/x", "lower-case letters"},
+		{".", "x", "file:/x", "begins with a letter or a digit"},
+		{"..", "x", "file:/x", "invalid name '..'"},
+		{"-rf", "x", "file:/x", "invalid name '-rf'"},
+		{"_a", "x", "file:/x", "invalid name '_a'"},
 		{"a", "titel:x", "file:/x", "query, at 1: "},
 		{"a", "", "file:/x", "the query is empty"},
 		{"a", "x", "", "no destination"},
@@ -133,6 +138,19 @@ START_TEST(bad_orders_are_refused_with_words)
 		ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), FW_EINVAL);
 		ck_assert_msg(strstr(err.text, T[i].words) != NULL, "%s: %s", T[i].words, err.text);
 	}
+}
+END_TEST
+
+/* An order of an older version: its name is no longer given, but is still known. */
+START_TEST(an_older_name_stays)
+{
+	struct fw_order o = order("-Old.", "x", "file:/x"), r;
+
+	o.id = 1;
+	ck_assert_int_eq(fw_order_put(st, &o, &err), 0);
+	ck_assert_int_eq(fw_order_get(st, o.name, &a, &r, &err), 0);
+	ck_assert_int_eq(fw_order_remove(st, o.name, &err), 0);
+	ck_assert_int_eq(fw_order_get(st, o.name, &a, &r, &err), FW_ENOTFOUND);
 }
 END_TEST
 
@@ -484,7 +502,7 @@ int main(void)
 	TCase *t = tcase_create("all");
 	const TTest *const every[] = {an_order_is_read_as_it_was_added, a_name_is_taken_once,
 		a_missing_order_suggests_a_name, orders_are_listed_across_pages, bad_orders_are_refused_with_words,
-		a_second_secret_is_kept_while_one_is_rotated, a_delivery_is_read_as_it_was_put,
+		an_older_name_stays, a_second_secret_is_kept_while_one_is_rotated, a_delivery_is_read_as_it_was_put,
 		an_exchange_has_what_its_address_says, a_wrong_exchange_is_refused_with_words,
 		a_webhook_is_signed_as_the_standard_has_it, bad_secrets_are_refused, a_stream_is_bounded,
 		an_order_needs_a_valid_secret, changes_are_applied, a_broken_order_can_only_be_removed,
