@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
+
 #include "http/address.h"
 
 #include "api/account.h"
@@ -16,17 +18,77 @@ static int address_fetch(struct address *q)
 	return fw_fetch_url(&c, q->url, q->user, q->pass, &q->answer, q->err);
 }
 
-/* Pass the gate of fetches, and fetch. */
+/* ---- one discovery of each account ----------------------------------------------------------- */
+
+/* The place of an account, or with 0 a free one; n: there is none. */
+static size_t discovery_place(const int64_t *at, size_t n, int64_t account_id)
+{
+	size_t i = 0;
+
+	while (i < n && at[i] != account_id)
+		i++;
+	return i;
+}
+
+void http_discovery_forget(struct request *r)
+{
+	struct http_discoveries *d = &r->thread->h->discoveries;
+
+	if (!r->discovers_id)
+		return;
+	pthread_mutex_lock(&d->lock);
+	d->waiting[discovery_place(d->waiting, DISCOVERIES_WAITING_MAX, r->discovers_id)] = 0;
+	pthread_mutex_unlock(&d->lock);
+	r->discovers_id = 0;
+}
+
+/*
+ * An account has one address fetched at a time, and one request that waits for that; others of it
+ * are refused. So a site that answers slowly holds up only who asked for it.
+ */
+static enum address_state discovery_enter(struct request *r)
+{
+	struct http_discoveries *d = &r->thread->h->discoveries;
+	size_t at, free_at;
+	enum address_state is = ADDRESS_LATER;
+
+	assert(r->account_id);
+	pthread_mutex_lock(&d->lock);
+	at = discovery_place(d->running, DISCOVERIES_MAX, r->account_id);
+	free_at = discovery_place(d->running, DISCOVERIES_MAX, 0);
+	if (at == DISCOVERIES_MAX && free_at < DISCOVERIES_MAX) {
+		d->running[free_at] = r->account_id;
+		is = ADDRESS_READY;
+	} else if (!r->discovers_id) {
+		at = discovery_place(d->waiting, DISCOVERIES_WAITING_MAX, r->account_id);
+		free_at = discovery_place(d->waiting, DISCOVERIES_WAITING_MAX, 0);
+		if (at < DISCOVERIES_WAITING_MAX || free_at == DISCOVERIES_WAITING_MAX)
+			is = ADDRESS_BUSY;
+		else
+			d->waiting[free_at] = r->discovers_id = r->account_id;
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (is == ADDRESS_READY)
+		http_discovery_forget(r);
+	r->retry = is == ADDRESS_LATER;
+	return is;
+}
+
+static void discovery_leave(struct request *r)
+{
+	struct http_discoveries *d = &r->thread->h->discoveries;
+
+	pthread_mutex_lock(&d->lock);
+	d->running[discovery_place(d->running, DISCOVERIES_MAX, r->account_id)] = 0;
+	pthread_mutex_unlock(&d->lock);
+}
+
 static enum address_state address_look(struct address *q)
 {
-	switch (http_gate_enter(&q->r->thread->h->discoveries, q->r)) {
-	case GATE_LATER:
-		return ADDRESS_LATER;
-	case GATE_FULL:
-		return ADDRESS_BUSY;
-	case GATE_TAKEN:
-		break;
-	}
+	enum address_state is = discovery_enter(q->r);
+
+	if (is != ADDRESS_READY)
+		return is;
 	q->fetched = true;
 	q->until_ms = fw_mono_ms() + ADDRESS_FETCH_MS;
 	q->rc = address_fetch(q);
@@ -53,7 +115,7 @@ void address_close(struct address *q)
 		return;
 	fw_response_free(&q->answer);
 	fw_response_free(&q->page);
-	http_gate_leave(&q->r->thread->h->discoveries);
+	discovery_leave(q->r);
 }
 
 int address_follow(struct address *q)

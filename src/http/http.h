@@ -17,6 +17,7 @@
 #define FW_HTTP_HTTP_H
 
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 
@@ -84,6 +85,14 @@ struct http_gate {
 	_Atomic int waiting;
 };
 
+#define DISCOVERIES_MAX 3          /* addresses that are fetched at once, each for another account */
+#define DISCOVERIES_WAITING_MAX 64 /* of all accounts, one of each */
+/* Accounts with an address that is fetched, or that wait, outside the pool. 0: a free place. */
+struct http_discoveries {
+	pthread_mutex_t lock;
+	int64_t running[DISCOVERIES_MAX], waiting[DISCOVERIES_WAITING_MAX];
+};
+
 struct http_tls {
 	char *key, *cert; /* PEM; NULL: plain HTTP */
 };
@@ -117,7 +126,8 @@ struct http {
 	struct stream *stream;
 	_Atomic uint64_t reader_n[READER_N];     /* requests of accounts, by API */
 	_Atomic uint64_t login_n, login_wrong_n; /* passwords that were right, and wrong */
-	struct http_gate logins, discoveries;    /* passwords that are checked; addresses that are fetched */
+	struct http_gate logins;                 /* passwords that are checked */
+	struct http_discoveries discoveries;     /* addresses that are fetched */
 	size_t thread_n;
 	_Atomic int64_t suspended_n;   /* suspended connections */
 	_Atomic int64_t change_wait_n; /* requests that wait for a change */
@@ -246,12 +256,15 @@ struct request {
 	/* the blocking thread pool */
 	struct pool_job job;
 	struct fw_store *store;        /* while the route runs, else NULL */
+	struct fw_work_limit limit;    /* of this run; over: it was cut off */
+	int64_t account_id;            /* while the pool counts it as that account's, else 0 */
 	int store_rc;                  /* what the store returned, if the route failed for it; with store_err */
 	struct fw_err *store_err;      /* while the route runs, else NULL */
 	struct MHD_Response *response; /* made by the pool, not queued yet */
 	unsigned response_status;
 	bool retry;                /* the route asks to run once more, POOL_RETRY_MS later */
 	struct http_gate *waits;   /* the gate that it waits for, or NULL */
+	int64_t discovers_id;      /* the account for which it waits for a discovery; 0: it does not */
 	size_t reserved_bytes;     /* of http.entries_bytes: memory of a long response */
 	struct entries_push *push; /* entries_push.c, or NULL */
 	/* websub.c: a document of a hub that waits for the store */
@@ -327,6 +340,8 @@ void http_canned_free(struct http_thread *l);
  * are cut off.
  */
 void http_target_check(struct conn *c, const char *target);
+/* Where the decoded path has a slash that is written "%2f", the first; SIZE_MAX: nowhere. */
+size_t http_slash_at(const char *target);
 /*
  * Walk a complete head once: sets r->content_length, chunked, expects, coding_name, prefer,
  * tokenless_head and last. Returns NULL, or why the request is refused; *large: because of its size
@@ -569,6 +584,8 @@ enum MHD_Result http_pool_resumed(struct request *r);
  */
 enum http_gate_state { GATE_TAKEN, GATE_LATER, GATE_FULL };
 #define GATE_WAITING_MAX 64
+/* address.c: the request no longer waits for a discovery. */
+void http_discovery_forget(struct request *r);
 enum http_gate_state http_gate_enter(struct http_gate *g, struct request *r);
 void http_gate_leave(struct http_gate *g);
 void http_gate_forget(struct request *r); /* the request ends: it waits no longer */

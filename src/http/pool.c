@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,8 @@ struct pool {
 	struct pool_job *delayed, **delayed_end; /* jobs to run again, in order of at_ms */
 	bool closing;
 	_Atomic size_t jobs;
+	int64_t *busy; /* the account that each thread works for; 0: none */
+	size_t busy_n; /* threads in all */
 	size_t thread_n;
 	pthread_t thread[];
 };
@@ -153,14 +157,20 @@ static void *pool_thread_run(void *ctx)
 
 int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err)
 {
-	/* one more for an address that is fetched, which takes seconds: greader_subscribe.c */
-	size_t n = (size_t)c->serve_pool_threads + c->serve_discovery;
+	/* more for addresses that are fetched, which takes seconds: address.c */
+	size_t n = (size_t)c->serve_pool_threads + (c->serve_discovery ? DISCOVERIES_MAX : 0);
 	struct pool *pool = calloc(1, sizeof(*pool) + n * sizeof(pool->thread[0]));
 	int rc = 0;
 
 	*out = NULL;
 	if (!pool)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	pool->busy = calloc(n, sizeof(*pool->busy));
+	if (!pool->busy) {
+		free(pool);
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	}
+	pool->busy_n = n;
 	pool->config = c;
 	pool->end = &pool->first;
 	pool->delayed_end = &pool->delayed;
@@ -197,6 +207,7 @@ void pool_destroy(struct pool *pool)
 	pool_close(pool);
 	pthread_cond_destroy(&pool->more);
 	pthread_mutex_destroy(&pool->lock);
+	free(pool->busy);
 	free(pool);
 }
 
@@ -224,9 +235,86 @@ void pool_put(struct pool *pool, struct pool_job *j)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+bool pool_account_enter(struct request *r, int64_t account_id)
+{
+	struct pool *pool = r->thread->h->pool;
+	size_t n = 0, spare = 0, most = FW_MAX(pool->busy_n, (size_t)2) - 1;
+
+	assert(account_id && !r->account_id);
+	pthread_mutex_lock(&pool->lock);
+	for (size_t i = 0; i < pool->busy_n; i++) {
+		n += pool->busy[i] == account_id;
+		spare = pool->busy[i] ? spare : i;
+	}
+	if (n < most) {
+		assert(!pool->busy[spare]); /* each thread runs one request */
+		pool->busy[spare] = account_id;
+		r->account_id = account_id;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	r->job.account_id = n < most ? 0 : account_id;
+	r->retry = n >= most;
+	return n < most;
+}
+
+/* Locked. The first job that waits for a thread of this account need not wait longer. */
+static void pool_account_wake(struct pool *pool, int64_t account_id)
+{
+	struct pool_job **at = &pool->delayed, *j;
+
+	while (*at && (*at)->account_id != account_id)
+		at = &(*at)->next;
+	j = *at;
+	if (!j)
+		return;
+	*at = j->next;
+	if (pool->delayed_end == &j->next)
+		pool->delayed_end = at;
+	job_append(&pool->end, j);
+	pthread_cond_signal(&pool->more);
+}
+
+static void pool_account_leave(struct request *r)
+{
+	struct pool *pool = r->thread->h->pool;
+	size_t i = 0;
+
+	if (!r->account_id)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	while (pool->busy[i] != r->account_id)
+		i++;
+	pool->busy[i] = 0;
+	pool_account_wake(pool, r->account_id);
+	pthread_mutex_unlock(&pool->lock);
+	r->account_id = 0;
+}
+
 static struct request *job_request(struct pool_job *j)
 {
 	return (struct request *)((char *)j - offsetof(struct request, job));
+}
+
+/*
+ * A client that closed its side may still read: only work that takes long is cut off for it. What
+ * changes something is carried out, whoever has left.
+ */
+static bool job_client_left(void *ctx, int64_t now_ms)
+{
+	struct request *r = ctx;
+	struct pollfd p = {.fd = r->c->fd, .events = POLLRDHUP};
+
+	return now_ms - (r->limit.until_ms - STORE_READ_MS) >= STORE_LEFT_MS && poll(&p, 1, 0) == 1 &&
+		p.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
+static void job_limit_set(struct request *r)
+{
+	bool reads = fw_str_eq(fw_str(r->route->method), FW_STR("GET"));
+
+	r->limit = (struct fw_work_limit){.until_ms = fw_mono_ms() + (reads ? STORE_READ_MS : STORE_WRITE_MS),
+		.left = reads ? job_client_left : NULL,
+		.ctx = r};
 }
 
 static int job_request_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
@@ -240,9 +328,13 @@ static int job_request_run(struct pool_job *j, struct fw_store *st, struct fw_er
 	r->store_rc = 0;
 	r->store_err = err;
 	r->store = st;
-	if (st)
+	job_limit_set(r);
+	if (st) {
+		fw_store_limit(st, &r->limit);
 		(void)r->route->run(r); /* if it fails, r->response stays NULL and the connection is closed */
-	else if (err->rc == FW_EGONE)
+		fw_store_limit(st, NULL);
+		pool_account_leave(r);
+	} else if (err->rc == FW_EGONE)
 		(void)http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err->text);
 	else
 		(void)http_store_failed(r, FW_EIO, err);

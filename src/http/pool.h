@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The blocking thread pool: serve_pool_threads threads, and one more with serve_discovery, each
- * with its own connection to the store, for work that would block the server threads.
+ * The blocking thread pool: serve_pool_threads threads, and with serve_discovery as many more as
+ * addresses are fetched at once, each with its own connection to the store, for work that would
+ * block the server threads. An account has all threads but one at most.
  *
  * Backpressure: at most POOL_JOBS_MAX jobs are queued or running. A job needs a slot first; without
  * one a request is refused with 503. Jobs start in the order of the queue. A thread keeps a link to
@@ -15,6 +16,10 @@
 #define POOL_JOBS_MAX 512 /* queued or running */
 #define POOL_RETRY_MS 100
 #define POOL_LATER 1
+/* How long a request may work in the store. A client that left is noticed after STORE_LEFT_MS. */
+#define STORE_READ_MS INT64_C(20000)
+#define STORE_WRITE_MS INT64_C(60000)
+#define STORE_LEFT_MS INT64_C(500)
 
 struct pool;
 
@@ -31,7 +36,8 @@ struct pool_job {
 	int (*run)(struct pool_job *j, struct fw_store *st, struct fw_err *err);
 	void (*done)(struct pool_job *j); /* called once, after the last run; may free j */
 	bool repeat;
-	int64_t at_ms; /* private: when to run again, monotonic */
+	int64_t at_ms;      /* private: when to run again, monotonic */
+	int64_t account_id; /* private: waits for a thread of that account; 0: for none */
 	struct pool_job *next;
 };
 
@@ -43,5 +49,12 @@ void pool_destroy(struct pool *pool); /* closes it too. NULL is fine */
 /* Any thread: take a slot, then put the job. False: no slot is free. */
 FW_MUST_CHECK bool pool_take_slot(struct pool *pool);
 void pool_put(struct pool *pool, struct pool_job *j); /* of a closed pool: calls run and done at once */
+
+struct request;
+/*
+ * In a pool thread: the request is this account's, until its run ends. False: the account has all
+ * threads but one. Then return without a response, and it runs again.
+ */
+FW_MUST_CHECK bool pool_account_enter(struct request *r, int64_t account_id);
 
 #endif

@@ -348,6 +348,8 @@ static const char *store_error_text(const char *text)
 
 void http_store_note(struct request *r, int rc, const struct fw_err *err)
 {
+	if (r->limit.over) /* the request's fault, not the store's */
+		return;
 	r->store_rc = rc;
 	if (r->store_err && r->store_err != err)
 		*r->store_err = *err;
@@ -363,6 +365,10 @@ enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err
 	http_store_note(r, rc, err);
 	if (rc == FW_ENOMEM)
 		return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "no_memory", "out of memory");
+	if (r->limit.over)
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "too_slow",
+			"the request takes too long in the store: ask for less, such as fewer words or a shorter"
+			" time");
 	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_unavailable",
 		"the store is unavailable (see the server's log)");
 }

@@ -121,6 +121,7 @@ static void request_finish(void *ctx, struct MHD_Connection *conn, void **at, en
 	http_websub_free(r);
 	http_change_wait_end(r);
 	http_gate_forget(r);
+	http_discovery_forget(r);
 	if (r->reserved_bytes)
 		(void)http_entries_reserve(l->h, &r->reserved_bytes, 0);
 	if (r->response)
@@ -285,6 +286,7 @@ static void http_free(struct http *h)
 	http_tls_free(&h->tls);
 	http_maintenance_free(h);
 	fw_ingest_destroy(h->ingest);
+	pthread_mutex_destroy(&h->discoveries.lock);
 	free(h);
 }
 
@@ -379,6 +381,7 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 	*out = NULL;
 	if (!h)
 		return fw_no_memory(err);
+	pthread_mutex_init(&h->discoveries.lock, NULL);
 	h->config = c;
 	h->meter = meter;
 	h->thread_n = c->serve_threads > 0 ? (size_t)c->serve_threads : (size_t)FW_MAX(cores, 1);

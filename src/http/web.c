@@ -161,6 +161,9 @@ enum MHD_Result web_store_failed(struct web *w, int rc)
 			w, rc == FW_ENOTFOUND ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, "%s", web_error_text(w));
 	fw_warn("%s %s: %s", w->r->route->method, w->r->route->path, w->err.text);
 	http_store_note(w->r, rc, &w->err);
+	if (w->r->limit.over)
+		return web_fail(w, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"This takes too long. Ask for less, such as fewer words or a shorter time.");
 	return web_fail(w, MHD_HTTP_SERVICE_UNAVAILABLE, "The store is unavailable. Try again in a moment.");
 }
 
@@ -325,7 +328,8 @@ enum MHD_Result http_web(struct request *r)
 		if (r->route->web == web_login)
 			ok = web_login(&w);
 		else if (web_authorize(&w, &ok) && web_csrf_fits(&w, &ok) && web_admin_fits(&w, &ok))
-			ok = r->route->web(&w);
+			/* without a thread it runs again */
+			ok = pool_account_enter(r, w.account.id) ? r->route->web(&w) : MHD_YES;
 	}
 	fw_buf_finish(&w.out);
 	fw_arena_finish(&w.arena);

@@ -3,11 +3,13 @@
 """Miniflux' API: each route on each store, newsboat and liferea as they are, and what no client does:
 other accounts, other sites, wrong passwords."""
 import base64
+import concurrent.futures
 import contextlib
 import json
 import os
 import re
 import shutil
+import socket
 import threading
 import time
 import urllib.parse
@@ -421,6 +423,31 @@ def discovery(base):
         equal({(f["feed_url"], f["category"]["id"]) for f in c.get("feeds")},
               {(site + "/extra.xml", category), (site + "/quick.xml", 1)})
         c.post("import", "no OPML", want=400)
+
+
+@case("a site that answers slowly holds up only the account that asked for it", needs="server")
+def discovery_fair(base):
+    with serving(base) as d, socket.create_server(("127.0.0.1", 0)) as slow:
+        alice = Client(d)
+        user_add(d, "bob")
+        bob = Client(d, "bob").headers()
+        site = SUITE_MODULE.serve_site("127.0.0.1")
+        body = json.dumps({"url": "http://127.0.0.1:%d/" % slow.getsockname()[1]})
+        def ask():
+            return raw(d, "POST", V1 + "discover", alice.headers(), body)
+        with concurrent.futures.ThreadPoolExecutor(5) as many:
+            first = many.submit(ask)
+            held = [slow.accept()[0]] # alice's address is being fetched, and does not answer
+            others = [many.submit(ask) for _ in range(4)]
+            # of four more one waits, the others are refused
+            wait_for("the refusals", lambda: sum(f.done() for f in others) >= 3)
+            equal(sorted(f.result()[0] for f in others if f.done()), [503] * 3)
+            equal(raw(d, "POST", V1 + "discover", bob, json.dumps({"url": site}))[0], 200)
+            holds(not first.done(), "alice's address still does not answer")
+            for connection in held:
+                connection.close()
+            slow.close() # what waits is refused by the site
+            holds(first.result()[0] not in (200, 503), first.result())
 
 
 @case("without serve_discovery an address is taken for a feed's", needs="server")
