@@ -622,6 +622,12 @@ const ACTS = new Map([...(river ? RIVER_KEYS : []), ...PAGE_KEYS].flatMap(
 	([names, , act]) => names.map(name => [name, act])));
 const KEY_NAMES = {' ': 'Space', Escape: 'Esc'};
 
+// An entry on a page of its own becomes read when it is shown.
+document.querySelectorAll('.alone .mark').forEach(mark => {
+	change('read', mark.value, '1');
+	mark.remove();
+});
+
 let prefix = 0; // when g was pressed
 document.addEventListener('keydown', e => {
 	const {target} = e, key = KEY_NAMES[e.key] || e.key;

@@ -331,6 +331,8 @@ enum MHD_Result http_web(struct request *r)
 			/* without a thread it runs again */
 			ok = pool_account_enter(r, w.account.id) ? r->route->web(&w) : MHD_YES;
 	}
+	if (ok && !web_session_renew(&w))
+		ok = MHD_NO;
 	fw_buf_finish(&w.out);
 	fw_arena_finish(&w.arena);
 	return ok;

@@ -157,6 +157,8 @@ FW_MUST_CHECK bool web_notice_clear(const struct web *w, struct MHD_Response *m)
 /* ---- web_session.c --------------------------------------------------------------------------- */
 
 /* Set w->account and w->session. False: responded. */
+/* After the route: the page of the river sends the cookie again. False: no memory. */
+FW_MUST_CHECK bool web_session_renew(struct web *w);
 FW_MUST_CHECK bool web_authorize(struct web *w, enum MHD_Result *ok);
 /* The login's page. */
 enum MHD_Result web_login_page(struct web *w, unsigned status, const char *words);
@@ -186,7 +188,8 @@ void web_content_add(struct web *w, const struct fw_stream_entry *e);
  * Append sanitised HTML, with the changes that a page needs. extra: the entry's; heading: the level
  * of its highest heading.
  */
-void web_content_rewrite(struct fw_buf *out, struct fw_str html, struct fw_str extra, int heading);
+void web_content_rewrite(
+	struct fw_buf *out, struct fw_str html, struct fw_str extra, int heading, struct fw_str own_host);
 /* Append the beginning of its text, of max bytes, as HTML without tags. */
 void web_content_text(struct fw_buf *out, struct fw_str html, size_t max);
 

@@ -7,6 +7,8 @@
  *    styles anyway;
  *  - pictures are loaded when they come near the window, sounds when they are played;
  *  - the highest heading is one below that of the entry;
+ *  - what would be loaded from the page's own host is dropped: a content must not send requests in
+ *    the reader's name;
  *  - links open another tab, those within the content excepted;
  *  - the link that stands for a known player gets its address, for the script.
  */
@@ -21,8 +23,9 @@
 
 struct content {
 	struct fw_buf *out;
-	int deeper;           /* headings are so many levels below what they say; may be negative */
-	json_t *doc, *embeds; /* of the entry's other members; NULL: none */
+	struct fw_str own_host; /* the page's, with its port */
+	int deeper;             /* headings are so many levels below what they say; may be negative */
+	json_t *doc, *embeds;   /* of the entry's other members; NULL: none */
 };
 
 /* ---- players --------------------------------------------------------------------------------- */
@@ -103,6 +106,28 @@ static int content_heading(struct fw_str name)
 	return name.len == 2 && name.p[0] == 'h' && name.p[1] >= '1' && name.p[1] <= '6' ? name.p[1] - '0' : 0;
 }
 
+static struct fw_str content_port_trim(struct fw_str host)
+{
+	return fw_str_ends(host, FW_STR(":80"))   ? fw_str_sub(host, 0, host.len - 3) :
+		fw_str_ends(host, FW_STR(":443")) ? fw_str_sub(host, 0, host.len - 4) :
+						    host;
+}
+
+/* Is it loaded from the page's own host? Others have whole addresses: the sanitiser does it. */
+static bool content_is_own(const struct content *c, struct fw_str name, struct fw_str value)
+{
+	struct fw_str rest, host;
+
+	if (!c->own_host.len || (!fw_str_eq(name, FW_STR("src")) && !fw_str_eq(name, FW_STR("poster"))))
+		return false;
+	if (!fw_is_http(value))
+		return true;
+	rest = fw_str_sub(value, fw_str_istarts(value, FW_STR("https")) ? 8 : 7, value.len);
+	host = fw_str_split(rest, '/', &rest);
+	host = fw_str_split(host, '?', &rest);
+	return fw_str_ieq(content_port_trim(host), content_port_trim(c->own_host));
+}
+
 /* The attributes of a tag, each with a space before it: those that stay. */
 static void content_attributes_add(struct content *c, struct fw_str text, bool link)
 {
@@ -124,7 +149,7 @@ static void content_attributes_add(struct content *c, struct fw_str text, bool l
 		}
 		whole = fw_str_sub(text, 0, n);
 		text = fw_str_sub(text, n, text.len);
-		if (content_drops(name))
+		if (content_drops(name) || content_is_own(c, name, value))
 			continue;
 		fw_buf_addc(c->out, ' ');
 		fw_buf_addstr(c->out, whole);
@@ -193,9 +218,10 @@ static int content_top_heading(struct fw_str html)
 	return top;
 }
 
-void web_content_rewrite(struct fw_buf *out, struct fw_str html, struct fw_str extra, int heading)
+void web_content_rewrite(
+	struct fw_buf *out, struct fw_str html, struct fw_str extra, int heading, struct fw_str own_host)
 {
-	struct content c = {.out = out, .deeper = heading - content_top_heading(html)};
+	struct content c = {.out = out, .deeper = heading - content_top_heading(html), .own_host = own_host};
 
 	if (extra.len && fw_str_find(extra, FW_STR("\"embeds\"")))
 		c.doc = json_loadb(extra.p, extra.len, 0, NULL);

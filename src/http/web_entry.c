@@ -82,7 +82,8 @@ void web_content_add(struct web *w, const struct fw_stream_entry *se)
 	if (fw_entry_html(e, &work, &html, &err))
 		fw_warn("%s", err.text);
 	web_put(w, "<div class=\"content\" dir=\"auto\">\n");
-	web_content_rewrite(&w->out, fw_buf_str(&html), e->extra, web_is_part(w) ? 3 : 2);
+	web_content_rewrite(
+		&w->out, fw_buf_str(&html), e->extra, web_is_part(w) ? 3 : 2, http_tokenless_head(w->r)->host);
 	if (!html.len)
 		web_put(w, "<p>%t</p>", e->summary);
 	web_put(w, "\n</div>\n");
@@ -90,6 +91,16 @@ void web_content_add(struct web *w, const struct fw_stream_entry *se)
 		w->out.rc = html.rc;
 	fw_buf_finish(&html);
 	entry_attachments_put(w, e->extra);
+}
+
+/* On a page of its own an entry becomes read by this button; the script presses it. */
+static void entry_read_put(struct web *w, int64_t id)
+{
+	web_put(w,
+		"<button class=\"mark\" form=\"state\" formaction=\"read?next=entry%%3Fid%%3D%d\" "
+		"name=\"id\" value=\"%d\">"
+		"Mark as read</button>\n",
+		id, id);
 }
 
 /* The buttons below. Without script a star returns to the entry; an unread one does not. */
@@ -104,6 +115,8 @@ static void entry_tools_put(struct web *w, const struct fw_stream_entry *se)
 		"\" name=\"id\" value=\"%d\" "
 		"aria-pressed=\"%s\"><svg><use href=\"#i-star\"/></svg> Star</button>\n",
 		id, se->starred ? "true" : "false");
+	if (!web_is_part(w) && !se->read)
+		entry_read_put(w, id);
 	web_put(w,
 		"<button class=\"keep\" form=\"state\" formaction=\"read?read=0\" name=\"id\" value=\"%d\" "
 		"aria-pressed=\"false\"><svg><use href=\"#i-dot\"/></svg> Keep unread</button>\n",
@@ -150,16 +163,6 @@ static int entry_put(void *ctx, const struct fw_stream_entry *se)
 	return 0;
 }
 
-/* As a page of its own, opened from ours, an entry becomes read. The script says so itself. */
-static int entry_mark_read(struct web *w, int64_t id)
-{
-	static const struct fw_entry_edit READ = {.read = 1};
-
-	if (web_is_part(w) || w->r->head || tokenless_is_foreign(http_tokenless_head(w->r)))
-		return 0;
-	return fw_account_edit(w->r->store, w->account.id, &id, 1, &READ, w->now_ms, &w->err);
-}
-
 static int entry_feed_id(void *ctx, const struct fw_stream_entry *se)
 {
 	*(int64_t *)ctx = se->entry->feed_id;
@@ -179,7 +182,6 @@ enum MHD_Result web_entry(struct web *w)
 		rc = web_feeds_read(w, feed_id);
 	rc = rc ? rc : web_labels_read(w);
 	rc = rc ? rc : fw_account_entries_get(w->r->store, w->account.id, &id, id != 0, true, entry_put, &p, &w->err);
-	rc = rc ? rc : p.found ? entry_mark_read(w, id) : 0;
 	if (rc)
 		return web_store_failed(w, rc);
 	return p.found ? web_send(w, MHD_HTTP_OK) : web_fail(w, MHD_HTTP_NOT_FOUND, "There is no such entry.");

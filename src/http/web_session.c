@@ -47,7 +47,7 @@ static bool session_cookie_set(struct web *w, const char *value, bool secure)
 	bool ok;
 
 	(void)fw_snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Lax; Max-Age=%d%s",
-		secure ? SESSION_SECURE : SESSION_COOKIE, value, value[0] ? 400 * 24 * 3600 : 0,
+		secure ? SESSION_SECURE : SESSION_COOKIE, value, value[0] ? (int)(SESSION_MS / FW_SECOND_MS) : 0,
 		secure ? "; Secure" : "");
 	ok = MHD_add_response_header(w->r->response, MHD_HTTP_HEADER_SET_COOKIE, cookie) == MHD_YES;
 	OPENSSL_cleanse(cookie, sizeof(cookie));
@@ -64,6 +64,20 @@ static enum MHD_Result session_go(struct web *w, const char *value)
 		return ok;
 	if (!session_cookie_set(w, value, secure) || (!value[0] && !session_cookie_set(w, "", !secure)))
 		return MHD_NO;
+	return ok;
+}
+
+/* A session ends 30 days after its last use, and so does its cookie: the river sends it again. */
+bool web_session_renew(struct web *w)
+{
+	char value[SESSION_NAME_MAX + FW_ACCOUNT_TOKEN_MAX + 1];
+	bool ok;
+
+	if (!w->r->response || !w->session.len || strcmp(w->r->route->path, "/") != 0 || web_is_part(w))
+		return true;
+	(void)fw_snprintf(value, sizeof(value), "%.*s.%.*s", FW_STR_ARG(w->session_name), FW_STR_ARG(w->session));
+	ok = session_cookie_set(w, value, session_is_secure(w->r));
+	OPENSSL_cleanse(value, sizeof(value));
 	return ok;
 }
 
@@ -88,6 +102,8 @@ bool web_authorize(struct web *w, enum MHD_Result *ok)
 		fw_str_starts(name, FW_STR(SESSION_PREFIX)))
 		rc = fw_account_token_find(
 			w->r->store, text, FW_ACCOUNT_TOKEN_SESSION, w->now_ms, &w->arena, &w->account, &w->err);
+	if (!rc && !fw_str_eq(w->account.token_name, name)) /* the cookie of no session */
+		rc = FW_ENOTFOUND;
 	if (!rc) {
 		w->session = text;
 		w->session_name = name;

@@ -691,6 +691,26 @@ def column(base):
         equal([name for name, _ in shown if len(name) == 1], list("vywzurxts"))
 
 
+@case("a session's cookie is its name and its text together, and lives as long as the session", needs="server")
+def cookie_bound(base):
+    with http_server(base, conf=CONF) as d:
+        user_add(d)
+        one, two = Visitor(d).log_in(), Visitor(d).log_in()
+        r = Visitor(d).request("POST", "/login", {"name": "alice", "password": PASSWORD})[0]
+        holds("Max-Age=%d;" % (30 * 86400) in r.headers["Set-Cookie"] + ";", r.headers["Set-Cookie"])
+        sent = one.request("GET", "/")[0].headers["Set-Cookie"] # it is used, so it lives longer
+        holds(sent.startswith(one.cookie + ";") and "Max-Age=%d" % (30 * 86400) in sent, sent)
+        (key, name, text), other = re.match("(.*)=(.*)[.](.*)", one.cookie).groups(), two.cookie.split("=")[1]
+        mixed = Visitor(d)
+        mixed.cookie, mixed.csrf = "%s=%s.%s" % (key, other.split(".")[0], text), one.csrf
+        mixed.post("/logout")
+        holds("data-csrf" not in mixed.request("GET", "/")[1], "a mixed cookie is no session")
+        for visitor in one, two:
+            holds("data-csrf" in visitor.request("GET", "/")[1], "both sessions are there")
+        one.post("/logout")
+        holds("data-csrf" not in one.request("GET", "/")[1] and "data-csrf" in two.request("GET", "/")[1], "one ended")
+
+
 @case("without script: log in, older entries, an entry of its own, stars and reading by forms", needs="server")
 def no_script(base):
     with reading(base) as d, browser(base) as b:
@@ -704,6 +724,8 @@ def no_script(base):
         b.wait("document.querySelectorAll('.row').length === %d" % ENTRIES)
         b.click(".row:last-child .title")
         b.there(".alone .content")
+        equal(len(states(d)[0]), 25 + ENTRIES) # a GET changes nothing
+        b.click(".alone .mark")
         wait_for("the entry to be read", lambda: len(states(d)[0]) == 25 + ENTRIES - 1)
         b.click(".alone .star")
         wait_for("the star", lambda: len(states(d)[1]) == 1)

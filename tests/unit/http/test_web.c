@@ -103,6 +103,12 @@ START_TEST(contents)
 			"<a href=\"https://vimeo.com/\" target=\"_blank\">x</a>"},
 		{"<a href=\"https://vimeo.com/1\">x</a>", "{\"embeds\": not JSON",
 			"<a href=\"https://vimeo.com/1\" target=\"_blank\">x</a>"},
+		/* nothing is loaded from the page's own host */
+		{"<img src=\"http://reader.example:8080/entry?id=1\" alt=\"x\">", "", "<img alt=\"x\"" IMG},
+		{"<img src=\"https://READER.example:8080?q\">", "", "<img" IMG},
+		{"<img src=\"/entry?id=1\">", "", "<img" IMG},
+		{"<video poster=\"http://reader.example:8080/p\" src=\"http://reader.example/v\"></video>", "",
+			"<video src=\"http://reader.example/v\" preload=\"none\"></video>"},
 		/* never written by the sanitiser, and harmless */
 		{"<a href=\"x", "", "<a>"},
 		{"<", "", "<>"},
@@ -111,7 +117,8 @@ START_TEST(contents)
 	for (size_t i = 0; i < FW_N(CASE); i++) {
 		struct fw_buf out = FW_BUF_INIT(0);
 
-		web_content_rewrite(&out, fw_str(CASE[i].html), fw_str(CASE[i].extra), 3);
+		web_content_rewrite(
+			&out, fw_str(CASE[i].html), fw_str(CASE[i].extra), 3, FW_STR("reader.example:8080"));
 		ck_assert_str_eq(out.p ? out.p : "", CASE[i].want);
 		fw_buf_finish(&out);
 	}
