@@ -456,6 +456,16 @@ static struct fw_str auth_token_of(const struct request *r, char buffer[AUTH_PRE
 	return header ? auth_presented(fw_str(header), buffer) : FW_STR_NONE;
 }
 
+/* A browser sends what it knows by Basic of itself, for any page that asks. */
+static bool auth_is_by_itself(const struct request *r)
+{
+	const char *header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+	struct fw_str rest;
+
+	return !r->token[0] && header &&
+		fw_str_ieq(fw_str_split(fw_str_trim(fw_str(header)), ' ', &rest), FW_STR("Basic"));
+}
+
 /* The scopes of which a token needs one. */
 static unsigned auth_scopes(const struct request *r)
 {
@@ -494,6 +504,8 @@ static enum auth_verdict auth_check_request(struct request *r, unsigned scope)
 	wait_ms = auth_limiter_wait_ms(a->limiter, q.network, now_ms);
 	q.limited = wait_ms > 0;
 	v = auth_check_token(t, &q, http_now_ms(r), &r->pass);
+	if (v == AUTH_OK && auth_is_by_itself(r) && http_account_is_foreign(r))
+		v = AUTH_ORIGIN;
 	r->pass.version = r->thread->auth.version;
 	if (v == AUTH_WRONG)
 		auth_count_failure(r, q.network, now_ms);
@@ -656,8 +668,10 @@ enum MHD_Result http_auth_refuse(struct request *r)
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token lacks the scope %s", scope);
 	case AUTH_BOUND:
 		return auth_refuse_bound(r);
-	case AUTH_ORIGIN: /* of accounts only */
-		break;
+	case AUTH_ORIGIN:
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
+			"the request came from a page of another site (Origin, Sec-Fetch-Site): allow it by"
+			" serve_cors_origin, or send the token as Bearer");
 	case AUTH_LIMITED:
 		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS,
 			r->twirp ? "resource_exhausted" : "auth_rate_limited",

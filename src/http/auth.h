@@ -62,7 +62,7 @@ enum auth_verdict {
 	AUTH_LIMITED,   /* the client's network is throttled */
 	AUTH_BODY,      /* authorized, but a page of another site could have sent a body of this type */
 	AUTH_BOUND,     /* the token is bound to other feeds or properties */
-	AUTH_ORIGIN,    /* an account's route: a page of another site sends it */
+	AUTH_ORIGIN,    /* a page of another site sends it: to an account's route, or with a token by Basic */
 };
 
 /* How a request was authorized. */

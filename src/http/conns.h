@@ -42,6 +42,7 @@ struct conn {
 		size_t len;        /* as a string */
 		const char *error; /* why it is refused; NULL: it is fine */
 		bool large;
+		size_t slash_at; /* where the path, decoded, has its first "%2f"; SIZE_MAX: nowhere */
 	} target;
 };
 

@@ -87,6 +87,25 @@ static const char *target_error(const char *target, size_t len, const char *quer
 	return NULL;
 }
 
+static bool target_is_hex(char c)
+{
+	return fw_is_digit((unsigned char)c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+size_t http_slash_at(const char *target)
+{
+	size_t n = 0;
+
+	for (const char *p = target; *p && *p != '?'; p++, n++) {
+		if (p[0] != '%' || !target_is_hex(p[1]) || !target_is_hex(p[2]))
+			continue;
+		if (p[1] == '2' && (p[2] == 'f' || p[2] == 'F'))
+			return n;
+		p += 2;
+	}
+	return SIZE_MAX;
+}
+
 void http_target_check(struct conn *c, const char *target)
 {
 	const char *query = target ? strchr(target, '?') : NULL;
@@ -94,7 +113,7 @@ void http_target_check(struct conn *c, const char *target)
 
 	if (!c || !target)
 		return;
-	c->target = (struct http_target){.len = strlen(target)};
+	c->target = (struct http_target){.len = strlen(target), .slash_at = http_slash_at(target)};
 	for (const char *p = query; p; p = strchr(p + 1, '&'))
 		param_n++;
 	c->target.large = c->target.len > HTTP_TARGET_MAX || param_n > HTTP_PARAMS_MAX;

@@ -444,9 +444,37 @@ void http_form_of_errors(struct request *r, const char *path)
 	r->miniflux = fw_str_starts(fw_str(path), FW_STR(MINIFLUX "/v1/"));
 }
 
+/*
+ * Only what {feed} and {stream} stand for may have a slash as "%2f": elsewhere a proxy, which looks
+ * at the path as it is written, would see another one than we do.
+ */
+static bool path_slashes_fit(const struct request *r, const char *path, const char *method)
+{
+	size_t at = r->c->target.slash_at;
+	const struct route *route;
+	char allow[HTTP_ALLOW_MAX];
+	const char *rest, *p;
+	int64_t id;
+
+	if (at == SIZE_MAX)
+		return true;
+	if (http_route_find(path, method, &route, &id, allow) != HTTP_MATCH)
+		return false;
+	rest = strrchr(route->path, '{');
+	if (!rest || !path_rest(rest))
+		return false;
+	p = route_is_reader(route) ? path_without_alias(path) : path;
+	for (const char *word = route->path; word < rest; word++) /* no other word has a slash */
+		p = *word == '/' ? strchr(p, '/') + 1 : p;
+	return at >= (size_t)(p - path);
+}
+
 enum MHD_Result http_route(struct request *r, const char *path, const char *method)
 {
 	http_form_of_errors(r, path);
+	if (!path_slashes_fit(r, path, method))
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_path",
+			"the path has \"%%2f\", which stands for no '/' there: write '/'");
 	switch (http_route_find(path, method, &r->route, &r->id, r->allow)) {
 	case HTTP_MATCH:
 		path_words_copy(r, path);

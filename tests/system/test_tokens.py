@@ -200,7 +200,7 @@ def tokenless(base):
         for headers, status in ({}, 200), ({"Origin": mine}, 415), ({"Content-Type": "text/plain"}, 415):
             equal(d.request("POST", "/v1/feeds/1/entries", entry, headers)[0], status, headers)
         equal((d.feedwheel.one("SELECT count(*) FROM feeds"), d.request("GET", "/v1/ring")[2]["accepted"]), (1, 1))
-        # with a token only the body's type is checked: a browser may keep the token (Basic)
+        # with a token as Bearer only the body's type is checked
         token = add(d, "one", "--scope", "admin,push,read")
         becomes("a read without a token", 401, lambda: d.request("GET", "/v1/ring")[0])
         far = bearer(token, Host="feeds.example.org", Origin="https://www.example.org", **FAR)
@@ -208,6 +208,28 @@ def tokenless(base):
         add_feed({**far, "Content-Type": "text/plain"}, 415, "unsupported_type")
         add_feed({**far, "Content-Type": "application/x-www-form-urlencoded"}, 415, "unsupported_type")
         equal(d.request("GET", "/v1/feeds", headers={**far, "Sec-Fetch-Site": "cross-site"})[0], 200)
+        # a browser keeps a token that it sends by Basic, and sends it for any page
+        basic = {"Authorization": "Basic " + base64.b64encode(("x:" + token).encode()).decode()}
+        for foreign in {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}:
+            status, _, got = d.request("GET", "/v1/feeds", headers={**basic, **foreign})
+            equal((status, got["code"]), (403, "permission_denied"), foreign)
+            holds("serve_cors_origin" in got["detail"], got)
+        for ours in {}, {"Origin": mine}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}:
+            equal(d.request("GET", "/v1/feeds", headers={**basic, **ours})[0], 200, ours)
+
+
+@case("a slash in a path is a slash as it is written: %2f is none, but in the name of a feed or a stream")
+def slashes(base):
+    with http_server(base) as d:
+        for path in ("/v1%2ffeeds", "/v1%2Ffeeds", "/v1%2fnothing", "/reader%2Fapi/0/token", "/%2fv1/feeds",
+                     "/v1/orders/a%2freplay"):
+            status, _, got = d.request("GET", path)
+            equal((status, got["code"]), (400, "invalid_path"), path)
+        equal(d.request("GET", "/v1/feeds?cursor=%2f")[0], 400) # of the cursor
+        equal(d.request("GET", "/v1/feeds%3f")[0], 404)
+        # no login, but a known path
+        equal(d.request("GET", "/reader/api/0/stream/contents/feed%2Fhttp:%2F%2Fa.example%2Ff")[0], 401)
+        equal(d.request("GET", "/api/greader.php/reader/api/0/stream/contents/feed%2Fx")[0], 401)
 
 
 @case("an invalid serve_host_names is an error that names the setting, the item and the remedy")
