@@ -41,6 +41,7 @@ struct fw_work_limit {
 	bool (*left)(void *ctx, int64_t now_ms); /* NULL: nobody can leave */
 	void *ctx;
 	bool over;         /* out */
+	bool searched;     /* out: an account searched; false at first */
 	int64_t looked_ms; /* private: zero at first */
 };
 /* l: kept until the next call, NULL: none. Cost: none by itself. */

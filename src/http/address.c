@@ -52,20 +52,20 @@ static enum address_state discovery_enter(struct request *r)
 	size_t at, free_at;
 	enum address_state is = ADDRESS_LATER;
 
-	assert(r->account_id);
+	assert(r->job.account_id);
 	pthread_mutex_lock(&d->lock);
-	at = discovery_place(d->running, DISCOVERIES_MAX, r->account_id);
+	at = discovery_place(d->running, DISCOVERIES_MAX, r->job.account_id);
 	free_at = discovery_place(d->running, DISCOVERIES_MAX, 0);
 	if (at == DISCOVERIES_MAX && free_at < DISCOVERIES_MAX) {
-		d->running[free_at] = r->account_id;
+		d->running[free_at] = r->job.account_id;
 		is = ADDRESS_READY;
 	} else if (!r->discovers_id) {
-		at = discovery_place(d->waiting, DISCOVERIES_WAITING_MAX, r->account_id);
+		at = discovery_place(d->waiting, DISCOVERIES_WAITING_MAX, r->job.account_id);
 		free_at = discovery_place(d->waiting, DISCOVERIES_WAITING_MAX, 0);
 		if (at < DISCOVERIES_WAITING_MAX || free_at == DISCOVERIES_WAITING_MAX)
 			is = ADDRESS_BUSY;
 		else
-			d->waiting[free_at] = r->discovers_id = r->account_id;
+			d->waiting[free_at] = r->discovers_id = r->job.account_id;
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (is == ADDRESS_READY)
@@ -79,7 +79,7 @@ static void discovery_leave(struct request *r)
 	struct http_discoveries *d = &r->thread->h->discoveries;
 
 	pthread_mutex_lock(&d->lock);
-	d->running[discovery_place(d->running, DISCOVERIES_MAX, r->account_id)] = 0;
+	d->running[discovery_place(d->running, DISCOVERIES_MAX, r->job.account_id)] = 0;
 	pthread_mutex_unlock(&d->lock);
 }
 

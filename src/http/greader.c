@@ -79,10 +79,7 @@ bool greader_form_read(struct greader *g, struct fw_str body, enum MHD_Result *o
 
 bool greader_enter(struct greader *g, enum MHD_Result *ok)
 {
-	if (pool_account_enter(g->r, g->account.id))
-		return true;
-	*ok = MHD_YES; /* it runs again */
-	return false;
+	return http_account_may(g->r, g->account.id, ok);
 }
 
 enum MHD_Result http_greader(struct request *r)

@@ -257,7 +257,8 @@ struct request {
 	struct pool_job job;
 	struct fw_store *store;        /* while the route runs, else NULL */
 	struct fw_work_limit limit;    /* of this run; over: it was cut off */
-	int64_t account_id;            /* while the pool counts it as that account's, else 0 */
+	bool held;                     /* its response waits for the end of its slice */
+	int64_t pool_from_ms;          /* monotonic: when it went to the pool */
 	int store_rc;                  /* what the store returned, if the route failed for it; with store_err */
 	struct fw_err *store_err;      /* while the route runs, else NULL */
 	struct MHD_Response *response; /* made by the pool, not queued yet */
@@ -577,6 +578,11 @@ enum MHD_Result http_stream(struct request *r);
 
 /* Suspend the connection and queue the request for the pool; 503 when the pool's queue is full. */
 enum MHD_Result http_pool_run(struct request *r);
+/*
+ * From a route that runs in the pool, once it knows whose request it is: may it go on? False:
+ * return *ok; it runs again when it is the account's turn, or is refused.
+ */
+bool http_account_may(struct request *r, int64_t account_id, enum MHD_Result *ok);
 enum MHD_Result http_pool_resumed(struct request *r);
 /*
  * Pass a gate, in a pool thread. GATE_LATER: return from the route without a response; it runs

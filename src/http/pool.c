@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -11,53 +10,169 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-struct pool {
-	const struct fw_config *config;
-	pthread_mutex_t lock;
-	pthread_cond_t more;
-	struct pool_job *first, **end;
-	struct pool_job *delayed, **delayed_end; /* jobs to run again, in order of at_ms */
-	bool closing;
-	_Atomic size_t jobs;
-	int64_t *busy; /* the account that each thread works for; 0: none */
-	size_t busy_n; /* threads in all */
-	size_t thread_n;
-	pthread_t thread[];
-};
+#define POOL_LAST_N 64
+#define POOL_PASSED_MAX 8
 
 /* one thread of the pool */
 struct pool_thread {
 	struct pool *pool;
+	pthread_t id;
+	struct pool_job *job; /* it runs; NULL: none */
 	struct store_link link;
 };
 
-static void job_append(struct pool_job ***end, struct pool_job *j)
+struct pool {
+	const struct fw_config *config;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct pool_job *first;   /* the queue, by turn; of equal turns, as they came */
+	struct pool_job *delayed; /* jobs to run again, in order of at_ms */
+	uint64_t turn;            /* of the account that was served last */
+	unsigned passed_n;        /* jobs of nobody that were served since */
+	struct pool_last {
+		int64_t account_id;
+		uint64_t turn;
+	} last[POOL_LAST_N]; /* served lately; at account_id modulo POOL_LAST_N */
+	bool closing;
+	_Atomic size_t jobs;
+	size_t thread_n;
+	struct pool_thread thread[];
+};
+
+/* ---- turns: all locked ----------------------------------------------------------------------- */
+
+static void job_queue(struct pool *pool, struct pool_job *j)
 {
-	j->next = NULL;
-	**end = j;
-	*end = &j->next;
+	struct pool_job **at = &pool->first;
+
+	while (*at && (*at)->turn <= j->turn)
+		at = &(*at)->next;
+	j->next = *at;
+	*at = j;
 }
 
-static void pool_delay(struct pool *pool, struct pool_job *j)
+/* What the pool has of an account, without j. */
+struct pool_share {
+	size_t running, waiting;
+	uint64_t turn; /* its next one */
+};
+
+static struct pool_last *pool_last_of(struct pool *pool, int64_t account_id)
 {
-	j->at_ms = fw_mono_ms() + POOL_RETRY_MS;
-	pthread_mutex_lock(&pool->lock);
-	job_append(&pool->delayed_end, j);
-	pthread_cond_signal(&pool->more); /* one thread has to wait with a timeout now */
-	pthread_mutex_unlock(&pool->lock);
+	return &pool->last[(uint64_t)account_id % POOL_LAST_N];
 }
 
-/* Locked. Move jobs whose time has come to the queue; all of them when the pool is closing. */
+/* The job is served now. */
+static void pool_serve(struct pool *pool, const struct pool_job *j)
+{
+	if (j->account_id) {
+		pool->turn = FW_MAX(pool->turn, j->turn);
+		*pool_last_of(pool, j->account_id) = (struct pool_last){j->account_id, j->turn};
+		pool->passed_n = 0;
+	} else if (++pool->passed_n > POOL_PASSED_MAX && pool->first) {
+		pool->turn = FW_MAX(pool->turn, pool->first->turn); /* what comes now comes behind it */
+		pool->passed_n = 0;
+	}
+}
+
+static struct pool_share pool_share_of(struct pool *pool, int64_t account_id, const struct pool_job *j)
+{
+	const struct pool_last *last = pool_last_of(pool, account_id);
+	struct pool_share s = {.turn = pool->turn};
+
+	if (last->account_id == account_id)
+		s.turn = FW_MAX(s.turn, last->turn + 1);
+	for (size_t i = 0; i < pool->thread_n; i++) {
+		const struct pool_job *is = pool->thread[i].job;
+
+		s.running += is && is != j && is->account_id == account_id;
+	}
+	for (const struct pool_job *is = pool->first; is; is = is->next) {
+		if (is->account_id != account_id)
+			continue;
+		s.waiting++;
+		s.turn = FW_MAX(s.turn, is->turn + 1);
+	}
+	return s;
+}
+
+/* Does the account leave a thread to others? */
+static bool pool_account_may(struct pool *pool, const struct pool_job *j)
+{
+	return !j->account_id || pool->closing ||
+		pool_share_of(pool, j->account_id, j).running < FW_MAX(pool->thread_n, (size_t)2) - 1;
+}
+
+/* Take the first job that may run now; NULL: none. */
+static struct pool_job *pool_next(struct pool *pool)
+{
+	for (struct pool_job **at = &pool->first; *at; at = &(*at)->next) {
+		struct pool_job *j = *at;
+
+		if (!pool_account_may(pool, j))
+			continue;
+		*at = j->next;
+		pool_serve(pool, j);
+		return j;
+	}
+	return NULL;
+}
+
+/* Move jobs whose time has come to the queue; all of them when the pool is closing. */
 static void pool_take_delayed(struct pool *pool)
 {
 	while (pool->delayed && (pool->closing || pool->delayed->at_ms <= fw_mono_ms())) {
 		struct pool_job *j = pool->delayed;
 
 		pool->delayed = j->next;
-		if (!pool->delayed)
-			pool->delayed_end = &pool->delayed;
-		job_append(&pool->end, j);
+		j->at_ms = 0;
+		job_queue(pool, j);
 	}
+}
+
+enum pool_turn pool_job_is_of(struct pool *pool, struct pool_job *j, int64_t account_id)
+{
+	enum pool_turn turn = POOL_NOW;
+	struct pool_share share;
+
+	if (j->account_id == account_id) /* it has had its turn */
+		return POOL_NOW;
+	pthread_mutex_lock(&pool->lock);
+	share = pool_share_of(pool, account_id, j);
+	j->turn = share.turn;
+	j->account_id = account_id;
+	if (share.running + share.waiting >= POOL_ACCOUNT_MAX)
+		turn = POOL_TOO_MANY;
+	else if (!pool_account_may(pool, j) || share.waiting || (pool->first && pool->first->turn < j->turn))
+		turn = POOL_NOT_YET;
+	else
+		pool_serve(pool, j);
+	j->waits = turn == POOL_NOT_YET;
+	pthread_mutex_unlock(&pool->lock);
+	return turn;
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* The job, which runs no longer, runs again: when it is its turn, or later. */
+static void pool_put_back(struct pool *pool, struct pool_job *j)
+{
+	struct pool_job **at = &pool->delayed;
+
+	j->at_ms = j->at_ms ? j->at_ms : fw_mono_ms() + POOL_RETRY_MS;
+	pthread_mutex_lock(&pool->lock);
+	while (*at && (*at)->at_ms <= j->at_ms)
+		at = &(*at)->next;
+	if (j->waits) {
+		j->at_ms = 0;
+		job_queue(pool, j);
+	} else {
+		j->next = *at;
+		*at = j;
+	}
+	j->waits = false;
+	pthread_cond_signal(&pool->more); /* one thread has to wait with a timeout now */
+	pthread_mutex_unlock(&pool->lock);
 }
 
 /* Locked; unlocks while it waits until there may be a job, or until the idle link wants to ping. */
@@ -87,12 +202,15 @@ static void job_finish(struct pool *pool, struct pool_job *j)
 	atomic_fetch_sub(&pool->jobs, 1);
 }
 
-static void job_refuse(struct pool *pool, struct pool_job *j)
+static void job_refuse(struct pool_thread *t, struct pool_job *j)
 {
 	struct fw_err stopping = {.rc = FW_EGONE, .text = "the server is stopping"};
 
 	(void)j->run(j, NULL, &stopping);
-	job_finish(pool, j);
+	pthread_mutex_lock(&t->pool->lock);
+	t->job = NULL;
+	pthread_mutex_unlock(&t->pool->lock);
+	job_finish(t->pool, j);
 }
 
 /* *failed: the store was closed for its error. */
@@ -115,43 +233,45 @@ static void job_run(struct pool_thread *t, struct pool_job *j)
 
 	if (failed && j->repeat)
 		rc = job_run_once(t, j, &failed);
+	pthread_mutex_lock(&t->pool->lock);
+	t->job = NULL;
+	if (t->pool->first) /* it may have waited for this account's thread */
+		pthread_cond_signal(&t->pool->more);
+	pthread_mutex_unlock(&t->pool->lock);
 	if (rc == POOL_LATER)
-		pool_delay(t->pool, j);
+		pool_put_back(t->pool, j);
 	else
 		job_finish(t->pool, j);
 }
 
 static void *pool_thread_run(void *ctx)
 {
-	struct pool *pool = ctx;
-	struct pool_thread t = {
-		.pool = pool, .link = {.config = pool->config, .who = "requests", .waits = "they are answered 503"}};
+	struct pool_thread *t = ctx;
+	struct pool *pool = t->pool;
 	struct pool_job *j;
 
+	t->link = (struct store_link){.config = pool->config, .who = "requests", .waits = "they are answered 503"};
 	pthread_mutex_lock(&pool->lock);
 	for (;;) {
 		bool closing;
 
-		for (pool_take_delayed(pool); !pool->first && !pool->closing; pool_take_delayed(pool))
-			pool_wait(&t);
-		j = pool->first;
+		for (pool_take_delayed(pool); !(j = pool_next(pool)) && !pool->closing; pool_take_delayed(pool))
+			pool_wait(t);
 		if (!j)
 			break;
-		pool->first = j->next;
-		if (!pool->first)
-			pool->end = &pool->first;
+		t->job = j;
 		closing = pool->closing;
 		if (pool->delayed) /* another thread waits for their time */
 			pthread_cond_signal(&pool->more);
 		pthread_mutex_unlock(&pool->lock);
 		if (closing)
-			job_refuse(pool, j);
+			job_refuse(t, j);
 		else
-			job_run(&t, j);
+			job_run(t, j);
 		pthread_mutex_lock(&pool->lock);
 	}
 	pthread_mutex_unlock(&pool->lock);
-	store_link_close(&t.link);
+	store_link_close(&t->link);
 	return NULL;
 }
 
@@ -165,19 +285,17 @@ int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err)
 	*out = NULL;
 	if (!pool)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	pool->busy = calloc(n, sizeof(*pool->busy));
-	if (!pool->busy) {
-		free(pool);
-		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	}
-	pool->busy_n = n;
 	pool->config = c;
-	pool->end = &pool->first;
-	pool->delayed_end = &pool->delayed;
 	pthread_mutex_init(&pool->lock, NULL);
 	fw_mono_cond_init(&pool->more);
-	for (; pool->thread_n < n && !rc; pool->thread_n += !rc)
-		rc = pthread_create(&pool->thread[pool->thread_n], NULL, pool_thread_run, pool);
+	pthread_mutex_lock(&pool->lock); /* a thread that runs reads thread_n */
+	for (; pool->thread_n < n && !rc; pool->thread_n += !rc) {
+		struct pool_thread *t = &pool->thread[pool->thread_n];
+
+		t->pool = pool;
+		rc = pthread_create(&t->id, NULL, pool_thread_run, t);
+	}
+	pthread_mutex_unlock(&pool->lock);
 	if (rc) {
 		fw_err_set(err, FW_EIO, "serve_pool_threads = %zu: cannot start a thread: %s", n, strerror(rc));
 		pool_destroy(pool);
@@ -196,7 +314,7 @@ void pool_close(struct pool *pool)
 	pthread_cond_broadcast(&pool->more);
 	pthread_mutex_unlock(&pool->lock);
 	for (size_t i = 0; i < pool->thread_n; i++)
-		pthread_join(pool->thread[i], NULL);
+		pthread_join(pool->thread[i].id, NULL);
 	pool->thread_n = 0;
 }
 
@@ -207,7 +325,6 @@ void pool_destroy(struct pool *pool)
 	pool_close(pool);
 	pthread_cond_destroy(&pool->more);
 	pthread_mutex_destroy(&pool->lock);
-	free(pool->busy);
 	free(pool);
 }
 
@@ -225,70 +342,18 @@ void pool_put(struct pool *pool, struct pool_job *j)
 
 	pthread_mutex_lock(&pool->lock);
 	closing = pool->closing;
+	j->turn = pool->turn;
+	j->account_id = 0;
+	j->waits = false;
 	if (!closing)
-		job_append(&pool->end, j);
+		job_queue(pool, j);
 	pthread_cond_signal(&pool->more);
 	pthread_mutex_unlock(&pool->lock);
 	if (closing)
-		job_refuse(pool, j);
+		job_refuse(&(struct pool_thread){.pool = pool}, j);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
-
-bool pool_account_enter(struct request *r, int64_t account_id)
-{
-	struct pool *pool = r->thread->h->pool;
-	size_t n = 0, spare = 0, most = FW_MAX(pool->busy_n, (size_t)2) - 1;
-
-	assert(account_id && !r->account_id);
-	pthread_mutex_lock(&pool->lock);
-	for (size_t i = 0; i < pool->busy_n; i++) {
-		n += pool->busy[i] == account_id;
-		spare = pool->busy[i] ? spare : i;
-	}
-	if (n < most) {
-		assert(!pool->busy[spare]); /* each thread runs one request */
-		pool->busy[spare] = account_id;
-		r->account_id = account_id;
-	}
-	pthread_mutex_unlock(&pool->lock);
-	r->job.account_id = n < most ? 0 : account_id;
-	r->retry = n >= most;
-	return n < most;
-}
-
-/* Locked. The first job that waits for a thread of this account need not wait longer. */
-static void pool_account_wake(struct pool *pool, int64_t account_id)
-{
-	struct pool_job **at = &pool->delayed, *j;
-
-	while (*at && (*at)->account_id != account_id)
-		at = &(*at)->next;
-	j = *at;
-	if (!j)
-		return;
-	*at = j->next;
-	if (pool->delayed_end == &j->next)
-		pool->delayed_end = at;
-	job_append(&pool->end, j);
-	pthread_cond_signal(&pool->more);
-}
-
-static void pool_account_leave(struct request *r)
-{
-	struct pool *pool = r->thread->h->pool;
-	size_t i = 0;
-
-	if (!r->account_id)
-		return;
-	pthread_mutex_lock(&pool->lock);
-	while (pool->busy[i] != r->account_id)
-		i++;
-	pool->busy[i] = 0;
-	pool_account_wake(pool, r->account_id);
-	pthread_mutex_unlock(&pool->lock);
-	r->account_id = 0;
-}
 
 static struct request *job_request(struct pool_job *j)
 {
@@ -317,10 +382,35 @@ static void job_limit_set(struct request *r)
 		.ctx = r};
 }
 
+/* Does its response wait? It runs once more then. */
+static bool request_is_held(struct request *r)
+{
+	int64_t took_ms = fw_mono_ms() - r->pool_from_ms;
+
+	r->held = r->limit.searched;
+	if (r->held)
+		r->job.at_ms = r->pool_from_ms + (took_ms / SEARCH_SLICE_MS + 1) * SEARCH_SLICE_MS;
+	return r->held;
+}
+
+bool http_account_may(struct request *r, int64_t account_id, enum MHD_Result *ok)
+{
+	enum pool_turn turn = pool_job_is_of(r->thread->h->pool, &r->job, account_id);
+
+	r->retry = turn == POOL_NOT_YET;
+	*ok = MHD_YES;
+	if (turn == POOL_TOO_MANY)
+		*ok = http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy",
+			"the account has %d requests that wait for the store: send fewer at once", POOL_ACCOUNT_MAX);
+	return turn == POOL_NOW;
+}
+
 static int job_request_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 {
 	struct request *r = job_request(j);
 
+	if (r->held)
+		return 0;
 	if (r->response) /* of the run before, in which the store failed */
 		MHD_destroy_response(r->response);
 	r->response = NULL;
@@ -333,14 +423,13 @@ static int job_request_run(struct pool_job *j, struct fw_store *st, struct fw_er
 		fw_store_limit(st, &r->limit);
 		(void)r->route->run(r); /* if it fails, r->response stays NULL and the connection is closed */
 		fw_store_limit(st, NULL);
-		pool_account_leave(r);
 	} else if (err->rc == FW_EGONE)
 		(void)http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err->text);
 	else
 		(void)http_store_failed(r, FW_EIO, err);
 	r->store = NULL;
 	r->store_err = NULL;
-	return r->store_rc ? r->store_rc : r->retry ? POOL_LATER : 0;
+	return r->store_rc ? r->store_rc : r->retry || request_is_held(r) ? POOL_LATER : 0;
 }
 
 static void job_request_done(struct pool_job *j)
@@ -362,6 +451,8 @@ enum MHD_Result http_pool_run(struct request *r)
 		.done = job_request_done,
 		.repeat = r->route->repeat || fw_str_eq(fw_str(r->route->method), FW_STR("GET"))};
 	r->state = REQUEST_IN_POOL;
+	r->pool_from_ms = fw_mono_ms();
+	r->held = false;
 	atomic_fetch_add(&r->thread->h->suspended_n, 1);
 	MHD_suspend_connection(r->conn);
 	pool_put(pool, &r->job);

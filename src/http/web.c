@@ -327,9 +327,9 @@ enum MHD_Result http_web(struct request *r)
 	if (web_form_read(&w, &ok)) {
 		if (r->route->web == web_login)
 			ok = web_login(&w);
-		else if (web_authorize(&w, &ok) && web_csrf_fits(&w, &ok) && web_admin_fits(&w, &ok))
-			/* without a thread it runs again */
-			ok = pool_account_enter(r, w.account.id) ? r->route->web(&w) : MHD_YES;
+		else if (web_authorize(&w, &ok) && http_account_may(r, w.account.id, &ok) && web_csrf_fits(&w, &ok) &&
+			web_admin_fits(&w, &ok))
+			ok = r->route->web(&w);
 	}
 	if (ok && !web_session_renew(&w))
 		ok = MHD_NO;

@@ -210,11 +210,14 @@ static int account_search(struct fw_store *st, const struct fw_stream *s, struct
 static int account_stream_search(
 	struct fw_store *st, struct store_stream *q, fw_stream_cb *cb, void *ctx, struct fw_err *err)
 {
+	struct fw_work_limit *limit = store_of(st)->limit;
 	struct fw_buf hits = FW_BUF_INIT(0);
 	const struct account_hit *h;
 	int64_t *id = NULL;
 	int rc = account_search(st, q->s, &hits, err);
 
+	if (limit)
+		limit->searched = true;
 	h = (const struct account_hit *)(const void *)hits.p;
 	q->found_n = hits.len / sizeof(*h);
 	id = rc ? NULL : calloc(2 * q->found_n + 1, sizeof(*id));

@@ -398,9 +398,14 @@ int sql_transaction(struct sql *s, sql_work_fn *fn, void *ctx, struct fw_err *er
 
 int sql_end(struct sql *s, int rc, struct fw_err *err)
 {
+	struct fw_work_limit *limit = s->store.limit;
+
+	s->store.limit = NULL; /* a limit does not cut off what tells whether it was stored */
 	if (!rc)
-		return s->dialect->commit(s, err);
-	s->dialect->rollback(s);
+		rc = s->dialect->commit(s, err);
+	else
+		s->dialect->rollback(s);
+	s->store.limit = limit;
 	return rc;
 }
 
