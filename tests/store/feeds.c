@@ -1195,7 +1195,7 @@ static int keep_key(void *ctx, const struct fw_entry_key *k)
 START_TEST(keys)
 {
 	STORE(st);
-	static const int64_t id[] = {3, 60, 61, 500, (INT64_C(1) << 53) - 1};
+	static const int64_t id[] = {3, 60, 61, 500, STORE_ID_MAX - 1}; /* the next feed gets the last id */
 	static const struct {
 		int64_t first, last;
 		int n;

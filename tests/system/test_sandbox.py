@@ -178,7 +178,8 @@ def server(base):
                                                          ("off", "serve", "done"))):
             folder = os.path.join(base, str(n))
             os.mkdir(folder)
-            w = trial_run(folder, [], "sandbox = %s\nlisten = 127.0.0.1:%d\n" % (sandbox, free_port()))
+            w = trial_run(folder, [], "sandbox = %s\nserve_discovery = no\nlisten = 127.0.0.1:%d\n" % (
+                sandbox, free_port()))
             w.environment["FEEDWHEEL_TEST_SANDBOX"] = attempts(folder, port, w.conf)
             p = w.start(command)
             want = [(a, unlimited(a, error) if sandbox == "off" else error or connect) for a, error in ATTEMPTS]
