@@ -156,9 +156,9 @@ FW_MUST_CHECK bool web_notice_clear(const struct web *w, struct MHD_Response *m)
 
 /* ---- web_session.c --------------------------------------------------------------------------- */
 
-/* Set w->account and w->session. False: responded. */
 /* After the route: the page of the river sends the cookie again. False: no memory. */
 FW_MUST_CHECK bool web_session_renew(struct web *w);
+/* Set w->account and w->session. False: responded. */
 FW_MUST_CHECK bool web_authorize(struct web *w, enum MHD_Result *ok);
 /* The login's page. */
 enum MHD_Result web_login_page(struct web *w, unsigned status, const char *words);

@@ -106,26 +106,35 @@ static int content_heading(struct fw_str name)
 	return name.len == 2 && name.p[0] == 'h' && name.p[1] >= '1' && name.p[1] <= '6' ? name.p[1] - '0' : 0;
 }
 
-static struct fw_str content_port_trim(struct fw_str host)
+/* Is this address the page's own server? One that is not absolute would be. */
+static bool content_url_is_own(const struct content *c, struct fw_str url)
 {
-	return fw_str_ends(host, FW_STR(":80"))   ? fw_str_sub(host, 0, host.len - 3) :
-		fw_str_ends(host, FW_STR(":443")) ? fw_str_sub(host, 0, host.len - 4) :
-						    host;
+	static const char *const SCHEME[] = {"http", "https"};
+	struct fw_buf own = FW_BUF_INIT(0);
+	bool is = !fw_url_is_absolute(url);
+
+	for (size_t i = 0; i < FW_N(SCHEME) && !is; i++) {
+		fw_buf_reset(&own);
+		fw_buf_addf(&own, "%s://%.*s/", SCHEME[i], FW_STR_ARG(c->own_host));
+		is = fw_url_same_origin(url, fw_buf_str(&own));
+	}
+	fw_buf_finish(&own);
+	return is;
 }
 
-/* Is it loaded from the page's own host? Others have whole addresses: the sanitiser does it. */
-static bool content_is_own(const struct content *c, struct fw_str name, struct fw_str value)
+/* Does the browser load it, or one of several, by itself from the page's own server? */
+static bool content_loads_own(const struct content *c, struct fw_str name, struct fw_str value)
 {
-	struct fw_str rest, host;
+	if (fw_str_eq(name, FW_STR("src")) || fw_str_eq(name, FW_STR("poster")) ||
+		fw_str_eq(name, FW_STR("background")))
+		return content_url_is_own(c, value);
+	while (fw_str_eq(name, FW_STR("srcset")) && value.len) { /* "URL 2x, URL" */
+		struct fw_str one = fw_str_split(value, ' ', &value);
 
-	if (!c->own_host.len || (!fw_str_eq(name, FW_STR("src")) && !fw_str_eq(name, FW_STR("poster"))))
-		return false;
-	if (!fw_is_http(value))
-		return true;
-	rest = fw_str_sub(value, fw_str_istarts(value, FW_STR("https")) ? 8 : 7, value.len);
-	host = fw_str_split(rest, '/', &rest);
-	host = fw_str_split(host, '?', &rest);
-	return fw_str_ieq(content_port_trim(host), content_port_trim(c->own_host));
+		if (fw_str_find(one, FW_STR("/")) && content_url_is_own(c, one))
+			return true;
+	}
+	return false;
 }
 
 /* The attributes of a tag, each with a space before it: those that stay. */
@@ -149,7 +158,7 @@ static void content_attributes_add(struct content *c, struct fw_str text, bool l
 		}
 		whole = fw_str_sub(text, 0, n);
 		text = fw_str_sub(text, n, text.len);
-		if (content_drops(name) || content_is_own(c, name, value))
+		if (content_drops(name) || content_loads_own(c, name, value))
 			continue;
 		fw_buf_addc(c->out, ' ');
 		fw_buf_addstr(c->out, whole);

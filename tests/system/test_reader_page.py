@@ -919,6 +919,47 @@ def page_routes():
     return found
 
 
+@case("no GET changes anything, whatever its route", needs="server")
+def gets_change_nothing(base):
+    with reading(base) as d:
+        with open(os.path.join(ROOT, "src", "http", "routes.c"), encoding="ascii") as f:
+            text = f.read()
+        paths = re.findall(r'\{"GET", (?:MINIFLUX )?"(/[^"]*)"', text) + re.findall(r'WEB_GET\("([^"]*)"', text)
+        paths += ["/reader/" + p for p in re.findall(r'READER_GET\("([^"]*)"', text)]
+        paths += ["/miniflux/v1/" + p for p in re.findall(r'MINIFLUX_GET\("([^"]*)"', text)]
+        paths += ["/fever", "/fever/?api&items"]
+        holds(len(paths) >= 60, "routes in the table: %s" % paths)
+        d.feedwheel.run("order", "add", "a", "x", "--tag", "x")
+        token = d.feedwheel.run("user", "token", "alice", "phone").stdout.split()[-1]
+        alice = Visitor(d).log_in()
+        headers = {"Authorization": "GoogleLogin auth=" + token, "X-Auth-Token": token}
+
+        def everything():
+            tables = d.feedwheel.sql("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%fts%'")
+            held = {}
+            for name, in tables: # without a token's last use, and the record by which the server leads the sending
+                columns = [c[1] for c in d.feedwheel.sql("PRAGMA table_info(%s)" % name)
+                           if c[1] not in ("used_ms", "until_ms")]
+                held[name] = [repr(row) for row in d.feedwheel.sql("SELECT %s FROM %s" % (", ".join(columns), name))
+                              if row[:2] != ("sender", b"leader")]
+            return held
+        # a folder gets its number when a client first asks for numbers
+        equal(alice.request("GET", "/miniflux/v1/categories", headers=headers)[0].status, 200)
+        before, codes = everything(), set()
+        for path in paths:
+            for word, value in ("{id}", "1"), ("{name}", "a"), ("{feed}", "all.atom"), ("{token}", "x"), (
+                    "{stream}", "user/-/state/com.google/reading-list"):
+                path = path.replace(word, value)
+            if path == "/v1/stream":
+                continue # has no end
+            query = "" if path.startswith(("/v1", "/openapi", "/healthz", "/feeds/")) else "?id=1&feed=1&read=1"
+            status = alice.request("GET", path + ("" if "?" in path else query), headers=headers)[0].status
+            codes.add(status)
+            after = everything()
+            equal([r for t in after for r in set(after[t]) ^ set(before[t])], [], "%s (%d)" % (path, status))
+        holds(200 in codes and not [c for c in codes if c >= 500], codes)
+
+
 @case("every route: without a session, after its end, with another's form, from another site, without the right",
       needs="server")
 def authorization(base):
