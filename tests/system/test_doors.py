@@ -300,8 +300,11 @@ def once(base, engine):
         doors.put(o.urls[5:])
         doors.control("stop") # for workers that have ended by now
         stats = w.run_once()
-        equal((stats["feeds"], stats["failed"]), (60, 0))
-        equal(sorted(requested(o)), sorted(path(u) for u in o.urls), "requests")
+        # one that was fetched before its row is taken is fetched again: its row may be younger
+        twice = [path(u) for u in o.urls[5:10]]
+        again = [p for p in twice if requested(o).count(p) == 2]
+        equal((stats["feeds"], stats["failed"]), (60 + len(again), 0))
+        equal(sorted(requested(o)), sorted([path(u) for u in o.urls] + again), "requests")
         equal(doors.waiting(), 0)
 
 

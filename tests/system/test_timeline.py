@@ -51,7 +51,8 @@ def whole(base):
         equal((listed[1]["fetches"], listed[1]["failed"]), (30, 1))
         equal(listed[1]["elapsed_ms"], stats["elapsed_ms"], "the duration is that of the run's summary")
         whole_ms = float(root.find(".//%ssvg[@id='rows']" % SVG).get("viewBox").split()[2])
-        holds(abs(whole_ms - stats["elapsed_ms"]) < 1, "and in the picture: %s, %s" % (whole_ms, stats["elapsed_ms"]))
+        # a worker that read the store's clock late places its visits later, and the picture has them all
+        holds(whole_ms > stats["elapsed_ms"] - 1, "and in the picture: %s, %s" % (whole_ms, stats["elapsed_ms"]))
         holds(str(first) in w.run("timeline", "--list").stdout, "as a table")
 
 

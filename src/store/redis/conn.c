@@ -631,12 +631,12 @@ static int exchange_begin(struct rs_conn *c, struct fw_arena *a, struct rs_reply
 
 	*out = all;
 	if (c->broken)
-		return fw_err_set(err, FW_EIO, "%s: the connection is closed: open the store anew", c->where);
+		return FW_ERR(err, FW_EIO, "%s: the connection is closed: open the store anew", c->where);
 	if (all)
 		all->elem = fw_arena_calloc(a, want + 1, sizeof(struct rs_reply *));
 	if (!all || !all->elem || c->out.rc || c->offsets.rc) {
 		c->broken = c->broken || c->pushed;
-		return fw_err_set(err, FW_ENOMEM, "%s: out of memory", c->where);
+		return FW_ERR(err, FW_ENOMEM, "%s: out of memory", c->where);
 	}
 	all->type = RS_ARRAY;
 	c->arena = a;

@@ -168,7 +168,7 @@ int rs_due(struct store *st, const struct store_due_query *q, struct fw_err *err
 int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	int64_t now_ms;
+	int64_t now_ms = 0;
 	int rc = rs_clock(st, &now_ms, err);
 
 	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
