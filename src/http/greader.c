@@ -77,11 +77,6 @@ bool greader_form_read(struct greader *g, struct fw_str body, enum MHD_Result *o
 	return true;
 }
 
-bool greader_enter(struct greader *g, enum MHD_Result *ok)
-{
-	return http_account_may(g->r, g->account.id, ok);
-}
-
 enum MHD_Result http_greader(struct request *r)
 {
 	/* an OPML file is no form */
@@ -94,7 +89,7 @@ enum MHD_Result http_greader(struct request *r)
 		memory_order_relaxed);
 	list_page_begin(&g.p, r);
 	g.p.arena.max_bytes = GREADER_ARENA_BYTES;
-	if (greader_form_read(&g, body, &ok) && greader_authorize(&g, &ok) && greader_enter(&g, &ok))
+	if (greader_form_read(&g, body, &ok) && greader_authorize(&g, &ok) && http_account_may(r, g.account.id, &ok))
 		ok = r->route->greader(&g);
 	fw_buf_finish(&g.p.out);
 	fw_arena_finish(&g.p.arena);

@@ -50,8 +50,6 @@ FW_MUST_CHECK bool greader_form_read(struct greader *g, struct fw_str body, enum
 
 /* After the body: set g->account and g->token. False: responded. */
 FW_MUST_CHECK bool greader_authorize(struct greader *g, enum MHD_Result *ok);
-/* After that: as http_account_may(). */
-FW_MUST_CHECK bool greader_enter(struct greader *g, enum MHD_Result *ok);
 enum MHD_Result greader_token(struct greader *g);
 enum MHD_Result greader_user_info(struct greader *g);
 

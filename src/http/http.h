@@ -582,7 +582,7 @@ enum MHD_Result http_pool_run(struct request *r);
  * From a route that runs in the pool, once it knows whose request it is: may it go on? False:
  * return *ok; it runs again when it is the account's turn, or is refused.
  */
-bool http_account_may(struct request *r, int64_t account_id, enum MHD_Result *ok);
+FW_MUST_CHECK bool http_account_may(struct request *r, int64_t account_id, enum MHD_Result *ok);
 enum MHD_Result http_pool_resumed(struct request *r);
 /*
  * Pass a gate, in a pool thread. GATE_LATER: return from the route without a response; it runs

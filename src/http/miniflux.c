@@ -158,7 +158,8 @@ enum MHD_Result http_miniflux(struct request *r)
 	atomic_fetch_add_explicit(&r->thread->h->reader_n[READER_MINIFLUX], 1, memory_order_relaxed);
 	list_page_begin(&g.p, r);
 	g.p.arena.max_bytes = GREADER_ARENA_BYTES;
-	if (miniflux_authorize(&g, &ok) && greader_enter(&g, &ok) && greader_form_read(&g, FW_STR(""), &ok))
+	if (miniflux_authorize(&g, &ok) && http_account_may(r, g.account.id, &ok) &&
+		greader_form_read(&g, FW_STR(""), &ok))
 		ok = r->route->greader(&g);
 	fw_buf_finish(&g.p.out);
 	fw_arena_finish(&g.p.arena);
