@@ -34,7 +34,11 @@ BEGIN {
 	may["engine/copy"] = workshops " engine engine/copy"
 	may["engine/ops"] = workshops " engine engine/ops engine/orders/runner.h"
 	may["picture"] = "base picture"
-	may["http"] = "base api picture http"
+	rooms = "http http/auth http/server http/metrics http/api http/readers http/readers/greader" \
+		" http/readers/miniflux http/readers/fever http/web"
+	n = split(rooms, of_http, " ")
+	for (i = 1; i <= n; i++)
+		may[of_http[i]] = "base api picture " rooms
 	may["cli"] = "base api picture cli http/serve.h"
 	# libraries and system headers that only some files may include: a pattern of headers, a pattern of files
 	only["^argon2\\.h$"] = "^src/engine/accounts/"
@@ -55,10 +59,12 @@ BEGIN {
 	only["^(fcntl|unistd|time|sys/time|sys/stat|pthread|signal|sys/wait|dirent|locale)\\.h$"] = \
 		"^src/(base|fetch|store|engine|http|cli)/|^src/query/fold"
 }
-# "parse/xml/tag.h" is in the room parse/xml inside parse; "store/sql/sql.h" is in store, which has no rooms inside
-function room_of(file,   part) {
-	split(file, part, "/")
-	return part[1] "/" part[2] in may ? part[1] "/" part[2] : part[1]
+# the longest folder that is a room: "parse/xml/tag.h" is in parse/xml, "store/sql/sql.h" in store
+function room_of(file) {
+	do
+		sub(/\/?[^\/]*$/, "", file)
+	while (file != "" && !(file in may))
+	return file
 }
 FNR == 1 { room = room_of(substr(FILENAME, 5)); files++ }
 /fw_(now|mono)_(ms|us) *\(/ && room ~ /^(parse|sched)(\/|$)/ { wrong("looks at a clock: time comes in as an argument") }
@@ -83,13 +89,12 @@ function wrong(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; bad++ }
 END {
 	n = split("base parse/charset parse/date parse/xml parse/html parse/feed parse sched fetch query store api" \
 		" engine engine/accounts engine/run engine/push engine/websub engine/orders engine/out" \
-		" engine/copy engine/ops picture http cli", order, " ")
-	printf "%-14s", "room"
-	for (i = 1; i <= n; i++) { label = order[i]; sub(/.*\//, "", label); printf "%8s", label }
-	print ""
+		" engine/copy engine/ops picture " rooms " cli", order, " ")
 	for (i = 1; i <= n; i++) {
-		printf "%-14s", order[i]
-		for (k = 1; k <= n; k++) printf "%8s", (order[i], order[k]) in seen ? seen[order[i], order[k]] : "."
+		printf "%-22s", order[i]
+		for (k = 1; k <= n; k++)
+			if ((order[i], order[k]) in seen)
+				printf " %s %d", order[k], seen[order[i], order[k]]
 		print ""
 	}
 	printf "%d files, %d wrong\n", files, bad
