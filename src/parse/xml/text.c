@@ -102,6 +102,8 @@ int fw_xml_whole_text(struct xml_state *s, const char *from, const char **pp)
 				p += len;
 			} else {
 				XML_TRY(piece_reference(&w, &p));
+				if (!s->x->depth) /* the entity ended the root element */
+					*pp = stop = p;
 			}
 			break;
 		case ']':

@@ -241,6 +241,7 @@ static const struct row BROKEN[] = {
 	{LIT("<a/>x<b/>"), "(a)(b)", "text after"},
 	{LIT("<a/><b/>"), "(a)(b)", "element after"},
 	{LIT("<a/>&amp;<![CDATA[x]]>"), "(a)", "reference outside"},
+	{LIT("<!DOCTYPE a [<!ENTITY e '</a'>]><a>x&e;&e;&e;</a>"), "(a\"x\")", "ends inside a tag"},
 	{LIT("<?xml version=1.0?><a/>"), "(a)", "malformed XML declaration"},
 	{LIT("<?xml encoding='utf-8'?><a/>"), "(a)", "malformed XML declaration"},
 	{LIT("<?xml version='1.0' standalone='maybe'?><a/>"), "(a)", "malformed XML declaration"},
