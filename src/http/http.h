@@ -31,13 +31,13 @@
 #include "api/store_link.h"
 #include "api/websub.h"
 #include "http/accept.h"
-#include "http/auth.h"
+#include "http/auth/tokens.h"
 #include "http/conns.h"
 #include "http/pool.h"
 #include "http/events.h"
 #include "http/server_thread.h"
 #include "http/stream.h"
-#include "http/tokenless.h"
+#include "http/auth/tokenless.h"
 
 struct fw_view_cache;
 struct password_cache;

@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/utf8.h"
-#include "http/basic.h"
+#include "http/auth/basic.h"
+#include "http/auth/password_cache.h"
 #include "http/miniflux.h"
-#include "http/password_cache.h"
 #include "base/banned.h"
 
 #define TOKEN_HEADER "X-Auth-Token"

@@ -33,9 +33,9 @@
 #include "api/meter.h"
 #include "api/sender.h"
 #include "api/view.h"
-#include "http/bucket.h"
+#include "http/auth/bucket.h"
 #include "http/http.h"
-#include "http/password_cache.h"
+#include "http/auth/password_cache.h"
 #include "base/banned.h"
 
 #define VIEWS_BYTES ((size_t)16 << 20) /* cache of sanitized contents */

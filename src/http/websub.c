@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "feedwheel/deliver.h"
 #include "api/quota.h"
-#include "http/bucket.h"
+#include "http/auth/bucket.h"
 #include "http/http.h"
 #include "http/prom.h"
 #include "base/banned.h"

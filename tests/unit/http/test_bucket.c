@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "http/bucket.h"
+#include "http/auth/bucket.h"
 #include "../../suite.h"
 
 #define MAX 4

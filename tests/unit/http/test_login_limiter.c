@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "http/auth_limiter.h"
+#include "http/auth/limiter.h"
 #include "../../suite.h"
 
 #define MAX 3

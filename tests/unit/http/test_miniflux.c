@@ -2,9 +2,9 @@
 /* Miniflux' API: the filters of lists, HTTP Basic, and remembered passwords. */
 #include <check.h>
 
-#include "http/basic.h"
+#include "http/auth/basic.h"
 #include "http/miniflux_filter.h"
-#include "http/password_cache.h"
+#include "http/auth/password_cache.h"
 #include "../../suite.h"
 
 static bool filter(struct fw_arena *a, const char *query, struct miniflux_filter *out, const char **name)

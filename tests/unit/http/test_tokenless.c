@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "feedwheel/engine.h"
-#include "http/tokenless.h"
+#include "http/auth/tokenless.h"
 #include "../../suite.h"
 
 /* "Name: value" lines. */

@@ -9,7 +9,7 @@
 #include <sys/random.h>
 
 #include "base/buf.h"
-#include "http/password_cache.h"
+#include "http/auth/password_cache.h"
 #include "base/banned.h"
 
 #define KEY_BYTES 32

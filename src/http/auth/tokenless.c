@@ -2,7 +2,7 @@
 /* May a request do without a token, and may its body have this Content-Type? See tokenless.h. */
 #include "base/cidr.h"
 #include "base/str.h"
-#include "http/tokenless.h"
+#include "http/auth/tokenless.h"
 #include "base/banned.h"
 
 static void header_set_once(struct fw_str *to, struct fw_str value)

@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/str.h"
-#include "http/bucket.h"
+#include "http/auth/bucket.h"
 #include "base/banned.h"
 
 struct bucket {

@@ -18,7 +18,7 @@
 #include "api/account.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "http/auth_limiter.h"
+#include "http/auth/limiter.h"
 #include "http/http.h"
 #include "base/banned.h"
 

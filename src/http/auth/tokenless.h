@@ -12,8 +12,8 @@
  * A page may send a form or text across origins without a preflight. So a JSON body must have a
  * JSON Content-Type. This holds with a token too, because a browser may add one by itself (Basic).
  */
-#ifndef FW_HTTP_TOKENLESS_H
-#define FW_HTTP_TOKENLESS_H
+#ifndef FW_HTTP_AUTH_TOKENLESS_H
+#define FW_HTTP_AUTH_TOKENLESS_H
 
 #include "api/token.h"
 

@@ -13,13 +13,13 @@
  * Threads: one thread of its own reads the tokens from the store every AUTH_READ_MS; the server
  * threads share the result by reference count.
  */
-#ifndef FW_HTTP_AUTH_H
-#define FW_HTTP_AUTH_H
+#ifndef FW_HTTP_AUTH_TOKENS_H
+#define FW_HTTP_AUTH_TOKENS_H
 
 #include "base/clock.h"
 #include "feedwheel/engine.h"
 #include "api/token.h"
-#include "http/basic.h"
+#include "http/auth/basic.h"
 
 struct auth;
 #define AUTH_READ_MS FW_SECOND_MS

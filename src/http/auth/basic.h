@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* HTTP Basic (RFC 7617): a name and a password in an Authorization header. Pure. */
-#ifndef FW_HTTP_BASIC_H
-#define FW_HTTP_BASIC_H
+#ifndef FW_HTTP_AUTH_BASIC_H
+#define FW_HTTP_AUTH_BASIC_H
 
 #include "base/str.h"
 

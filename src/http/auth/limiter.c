@@ -11,7 +11,7 @@
 #include <sys/random.h>
 
 #include "base/hash.h"
-#include "http/auth_limiter.h"
+#include "http/auth/limiter.h"
 #include "base/banned.h"
 
 struct auth_slot {

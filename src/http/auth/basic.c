@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <openssl/evp.h>
 
-#include "http/basic.h"
+#include "http/auth/basic.h"
 #include "base/banned.h"
 
 bool basic_read(struct fw_str header, char buffer[BASIC_MAX], struct fw_str *name, struct fw_str *password)

@@ -5,8 +5,8 @@
  * key of this process, never the password. An entry is good for one state of the account only: mark
  * changes with the password (struct fw_account). Of a fixed size; any thread; time is an argument.
  */
-#ifndef FW_HTTP_PASSWORD_CACHE_H
-#define FW_HTTP_PASSWORD_CACHE_H
+#ifndef FW_HTTP_AUTH_PASSWORD_CACHE_H
+#define FW_HTTP_AUTH_PASSWORD_CACHE_H
 
 #include "base/clock.h"
 #include "base/str.h"

@@ -3,8 +3,8 @@
  * Token buckets: a rate limit for each sender. A sender may make max requests at once, and max
  * again over within_ms. The table has a fixed size. Any thread; time is an argument.
  */
-#ifndef FW_HTTP_BUCKET_H
-#define FW_HTTP_BUCKET_H
+#ifndef FW_HTTP_AUTH_BUCKET_H
+#define FW_HTTP_AUTH_BUCKET_H
 
 #include "feedwheel/types.h"
 
