@@ -11,7 +11,7 @@
 #ifndef FW_HTTP_ADDRESS_H
 #define FW_HTTP_ADDRESS_H
 
-#include "http/http.h"
+#include "http/server/http.h"
 
 struct address {
 	struct request *r;

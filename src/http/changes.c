@@ -11,7 +11,7 @@
 #include "api/view.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define LIMIT 100

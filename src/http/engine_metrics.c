@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* Metrics of the whole run (api/meter.h): visits, processes, workers; and of its store. */
 #include "api/meter.h"
-#include "http/http.h"
 #include "http/prom.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 static const struct {

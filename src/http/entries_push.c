@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "feedwheel/deliver.h"
 #include "api/view.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define BUSY_RETRY_MS (5 * FW_SECOND_MS)

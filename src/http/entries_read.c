@@ -12,7 +12,7 @@
 #include "base/when.h"
 #include "api/folder.h"
 #include "api/view.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define LIMIT 50

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/url.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define LIMIT 100

@@ -10,7 +10,7 @@
 #include "base/url.h"
 #include "api/feed_login.h"
 #include "api/view.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define VISITS 10

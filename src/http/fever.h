@@ -9,8 +9,8 @@
 #ifndef FW_HTTP_FEVER_H
 #define FW_HTTP_FEVER_H
 
-#include "http/form.h"
-#include "http/http.h"
+#include "http/server/form.h"
+#include "http/server/http.h"
 
 struct greader;
 

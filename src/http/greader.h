@@ -14,9 +14,9 @@
 
 #include "api/account.h"
 #include "api/view.h"
-#include "http/form.h"
 #include "http/greader_id.h"
-#include "http/http.h"
+#include "http/server/form.h"
+#include "http/server/http.h"
 
 #define GREADER_BYTES ((size_t)64 << 20) /* a response ends at this size */
 #define GREADER_ARENA_BYTES ((size_t)128 << 20)

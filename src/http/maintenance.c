@@ -18,7 +18,7 @@
 #include "api/retention.h"
 #include "api/meter.h"
 #include "api/view.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define SAMPLE_MS (10 * FW_SECOND_MS)

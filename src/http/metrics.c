@@ -7,8 +7,8 @@
 #include "api/store_link.h"
 #include "base/json.h"
 #include "base/offset_clock.h"
-#include "http/http.h"
 #include "http/prom.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define READY_FILL 0.9 /* fill of the fullest ring above which /readyz fails, so that pushes go to another server */

@@ -4,7 +4,7 @@
 #define FW_HTTP_MINIFLUX_FILTER_H
 
 #include "api/account.h"
-#include "http/form.h"
+#include "http/server/form.h"
 
 #define MINIFLUX_LIMIT 100     /* unless the client says another; 0: all */
 #define MINIFLUX_IDS_MAX 10000 /* of a list of numbers alone */

@@ -8,8 +8,8 @@
 #include "api/order.h"
 #include "api/sender.h"
 #include "base/clock.h"
-#include "http/http.h"
 #include "http/prom.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define ORDERS_MAX 1000

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/when.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define DEAD_LIMIT 100

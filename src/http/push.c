@@ -7,7 +7,7 @@
  * whole request.
  */
 #include "base/clock.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 /* The ring is full (FW_EAGAIN), there is no id (FW_ESTALE), the server is stopping (FW_EGONE). */

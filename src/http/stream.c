@@ -45,7 +45,7 @@
 #include "base/utf8.h"
 #include "api/change.h"
 #include "api/view.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define READERS_MAX ((size_t)10000)

@@ -19,8 +19,8 @@
 
 #include "api/account.h"
 #include "api/view.h"
-#include "http/form.h"
-#include "http/http.h"
+#include "http/server/form.h"
+#include "http/server/http.h"
 
 #define WEB_CSRF_BYTES 16
 #define WEB_TEXT_MAX 8192

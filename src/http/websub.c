@@ -17,7 +17,7 @@
 #include "feedwheel/deliver.h"
 #include "api/quota.h"
 #include "http/auth/bucket.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "http/prom.h"
 #include "base/banned.h"
 

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "base/utf8.h"
-#include "http/form.h"
+#include "http/server/form.h"
 #include "http/greader_id.h"
 #include "fuzz.h"
 

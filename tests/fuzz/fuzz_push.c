@@ -10,8 +10,8 @@
 #include "base/str.h"
 #include "feedwheel/ingest.h"
 #include "fuzz.h"
-#include "http/body.h"
 #include "http/events.h"
+#include "http/server/body.h"
 
 #define UNPACKED_MAX ((size_t)1 << 18)
 #define RATIO 50

@@ -15,7 +15,7 @@
 #include "store/mysql/mysql.h"
 #endif
 #if HAVE_SERVER
-#include "http/http.h"
+#include "http/server/http.h"
 #endif
 
 static const char *engine;

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/auth/limiter.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define FIRST_READ_MS (3 * FW_SECOND_MS) /* how long auth_open() waits for the store */

@@ -4,7 +4,7 @@
 #include <openssl/crypto.h>
 #include <stdlib.h>
 
-#include "http/http.h"
+#include "http/server/http.h"
 #include "../../suite.h"
 
 #define NOW INT64_C(1763730000000)

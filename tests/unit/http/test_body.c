@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "base/str.h"
-#include "http/body.h"
+#include "http/server/body.h"
 #include "../../suite.h"
 
 #define RATIO 200

@@ -4,7 +4,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "http/http.h"
+#include "http/server/http.h"
 #include "../../suite.h"
 
 static const char OURS[] = "127.0.0.0/8, 10.0.0.0/8, fd00::/8,unix";

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "http/form.h"
+#include "http/server/form.h"
 #include "http/greader_id.h"
 #include "../../suite.h"
 

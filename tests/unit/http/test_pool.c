@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "http/pool.h"
+#include "http/server/pool.h"
 #include "../../suite.h"
 
 #define JOBS 300

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "http/greader.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "../../suite.h"
 
 static enum http_match find(

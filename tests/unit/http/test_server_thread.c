@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "http/server_thread.h"
+#include "http/server/server_thread.h"
 #include "../../suite.h"
 
 #define QUEUE 64

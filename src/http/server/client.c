@@ -8,7 +8,7 @@
  * headers form one list. An item that is no address invalidates everything to its left.
  */
 #include "base/cidr.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 int http_proxies_init(struct http_proxies *p, const char *list, struct fw_err *err)

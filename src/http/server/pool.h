@@ -15,8 +15,8 @@
  * index holds the words of all feeds, and how long a look at it takes would tell whether a word is
  * in a feed of others.
  */
-#ifndef FW_HTTP_POOL_H
-#define FW_HTTP_POOL_H
+#ifndef FW_HTTP_SERVER_POOL_H
+#define FW_HTTP_SERVER_POOL_H
 
 #include "feedwheel/engine.h"
 

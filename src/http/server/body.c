@@ -11,8 +11,8 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-#include "http/body.h"
-#include "http/http.h"
+#include "http/server/body.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define DROP_FACTOR 8 /* at most this many times the route's limit is read and discarded, plus DROP_MIN */

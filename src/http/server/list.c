@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/url.h"
 #include "api/view.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define ARENA_BYTES ((size_t)8 << 20)

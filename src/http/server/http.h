@@ -13,8 +13,8 @@
  * Invariant: one thread at a time owns a struct request: its server thread, or the pool while the
  * state is REQUEST_IN_POOL. Only the server thread touches a connection that is not suspended.
  */
-#ifndef FW_HTTP_HTTP_H
-#define FW_HTTP_HTTP_H
+#ifndef FW_HTTP_SERVER_HTTP_H
+#define FW_HTTP_SERVER_HTTP_H
 
 #include <microhttpd.h>
 #include <pthread.h>
@@ -30,12 +30,12 @@
 #include "api/icon.h"
 #include "api/store_link.h"
 #include "api/websub.h"
-#include "http/accept.h"
+#include "http/server/accept.h"
 #include "http/auth/tokens.h"
-#include "http/conns.h"
-#include "http/pool.h"
+#include "http/server/conns.h"
+#include "http/server/pool.h"
 #include "http/events.h"
-#include "http/server_thread.h"
+#include "http/server/server_thread.h"
 #include "http/stream.h"
 #include "http/auth/tokenless.h"
 

@@ -13,7 +13,7 @@
  */
 #include <stdint.h>
 
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define LENGTH_DIGITS 18

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define TICKS_IN_LIMIT 10 /* walks within the shortest timeout, which is exact to a tenth */

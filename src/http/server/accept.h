@@ -12,12 +12,12 @@
  * threads remove the socket from one epoll set, and the second one fails ("Failed to remove listen
  * FD from epoll set", 1.0.1).
  */
-#ifndef FW_HTTP_ACCEPT_H
-#define FW_HTTP_ACCEPT_H
+#ifndef FW_HTTP_SERVER_ACCEPT_H
+#define FW_HTTP_SERVER_ACCEPT_H
 
 #include <sys/socket.h>
 
-#include "http/conns.h"
+#include "http/server/conns.h"
 
 struct http_accept;
 struct http_thread;

@@ -9,8 +9,8 @@
  * timeout of their phase; their server threads then find them closed. With more than seven eighths
  * of serve_connections_max open, connections without a request are closed after 1 s.
  */
-#ifndef FW_HTTP_CONNS_H
-#define FW_HTTP_CONNS_H
+#ifndef FW_HTTP_SERVER_CONNS_H
+#define FW_HTTP_SERVER_CONNS_H
 
 #include <stdatomic.h>
 

@@ -8,8 +8,8 @@
  * exactly 128, wait for another event before they serve them (0.9.75, 1.0.10): 128 requests would
  * hang until the next client comes.
  */
-#ifndef FW_HTTP_SERVER_THREAD_H
-#define FW_HTTP_SERVER_THREAD_H
+#ifndef FW_HTTP_SERVER_SERVER_THREAD_H
+#define FW_HTTP_SERVER_SERVER_THREAD_H
 
 #include <microhttpd.h>
 #include <sys/socket.h>

@@ -34,7 +34,7 @@
 #include "api/sender.h"
 #include "api/view.h"
 #include "http/auth/bucket.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "http/auth/password_cache.h"
 #include "base/banned.h"
 

@@ -4,8 +4,8 @@
  * limit. Pure. The Content-Type of a request does not matter here, because clients send forms with
  * others.
  */
-#ifndef FW_HTTP_FORM_H
-#define FW_HTTP_FORM_H
+#ifndef FW_HTTP_SERVER_FORM_H
+#define FW_HTTP_SERVER_FORM_H
 
 #include "base/arena.h"
 #include "base/str.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/err.h"
-#include "http/form.h"
+#include "http/server/form.h"
 #include "base/banned.h"
 
 /* Decode s into *to, which has room for it, and move *to behind the result. */

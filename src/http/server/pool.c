@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "api/store_link.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define POOL_LAST_N 64

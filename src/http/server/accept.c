@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "http/accept.h"
-#include "http/http.h"
+#include "http/server/accept.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define FULL_MS 10           /* with all connections in use: time between two checks for a free one */

@@ -24,7 +24,7 @@
 #include "base/byte_ring.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define RING_BYTES ((size_t)1 << 20) /* for each server thread */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-#ifndef FW_HTTP_BODY_H
-#define FW_HTTP_BODY_H
+#ifndef FW_HTTP_SERVER_BODY_H
+#define FW_HTTP_SERVER_BODY_H
 
 #include "base/buf.h"
 

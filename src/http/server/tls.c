@@ -9,7 +9,7 @@
 #include <openssl/ssl.h>
 #include <stdlib.h>
 
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define PEM_MAX ((size_t)1 << 20)

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "http/http.h"
+#include "http/server/http.h"
 #include "base/banned.h"
 
 #define RETRY_AFTER_S "1"

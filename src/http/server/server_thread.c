@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "http/server_thread.h"
+#include "http/server/server_thread.h"
 #include "base/banned.h"
 
 #define QUEUE_MAX 64
