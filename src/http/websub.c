@@ -18,7 +18,7 @@
 #include "api/quota.h"
 #include "http/auth/bucket.h"
 #include "http/server/http.h"
-#include "http/prom.h"
+#include "http/metrics/prom.h"
 #include "base/banned.h"
 
 #define BUSY_RETRY_MS (3 * FW_SECOND_MS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "http/prom.h"
+#include "http/metrics/prom.h"
 #include "base/banned.h"
 
 void metric_head(struct fw_buf *b, const char *name, const char *type, const char *help)

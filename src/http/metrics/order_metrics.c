@@ -8,7 +8,7 @@
 #include "api/order.h"
 #include "api/sender.h"
 #include "base/clock.h"
-#include "http/prom.h"
+#include "http/metrics/prom.h"
 #include "http/server/http.h"
 #include "base/banned.h"
 

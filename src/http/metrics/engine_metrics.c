@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Metrics of the whole run (api/meter.h): visits, processes, workers; and of its store. */
 #include "api/meter.h"
-#include "http/prom.h"
+#include "http/metrics/prom.h"
 #include "http/server/http.h"
 #include "base/banned.h"
 

@@ -4,8 +4,8 @@
  * seconds and bytes; counters end in _total. Write a metric's head, then all its samples, then the
  * next metric.
  */
-#ifndef FW_HTTP_PROM_H
-#define FW_HTTP_PROM_H
+#ifndef FW_HTTP_METRICS_PROM_H
+#define FW_HTTP_METRICS_PROM_H
 
 #include "base/buf.h"
 
