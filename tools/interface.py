@@ -151,7 +151,7 @@ def members(path, schema):
 
 
 def of_api():
-    doc = json.loads(read("src/http/openapi.json"))
+    doc = json.loads(read("src/http/api/openapi.json"))
     parts = doc["components"]
 
     def resolved(o):

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "feedwheel/ingest.h"
 #include "fuzz.h"
-#include "http/events.h"
+#include "http/api/event_rules.h"
 #include "http/server/body.h"
 
 #define UNPACKED_MAX ((size_t)1 << 18)

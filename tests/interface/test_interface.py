@@ -14,7 +14,8 @@ import tempfile
 ROOT = os.environ["FW_SOURCE_ROOT"]
 BUILD = os.environ["FW_BUILD_ROOT"]
 PROGRAM = os.path.join(BUILD, "feedwheel")
-SOURCES = ("NEWS.md", "man", "docs/metrics.md", "src/http/openapi.json", "src/cli/cli.h", "src/engine/run/master.c",
+API = "src/http/api/openapi.json"
+SOURCES = ("NEWS.md", "man", "docs/metrics.md", API, "src/cli/cli.h", "src/engine/run/master.c",
            "src/engine/orders/order.c", "src/engine/orders/order_exchange.c", "src/store/redis", "src/store/driver.h",
            "src/store/sqlite/open.c", "src/store/postgres/open.c", "src/store/mysql/open.c", "src/query/query.c",
            "tests/interface/list.txt")
@@ -156,12 +157,12 @@ TRIALS = (
     ("the same on all engines", removed_everywhere, "gone: column hosts.learned_delay_ms",
      "new: column hosts.delay_ms"),
     ("a route", removed_route, "gone: route GET /v1/timings", "new: route GET /v1/durations"),
-    ("a parameter", changed_file("src/http/openapi.json", '"name": "snippet"', '"name": "excerpt"', interface.of_api),
+    ("a parameter", changed_file(API, '"name": "snippet"', '"name": "excerpt"', interface.of_api),
      "gone: parameter GET /v1/entries snippet", "new: parameter GET /v1/entries excerpt"),
-    ("a member", changed_file("src/http/openapi.json", '"home_page_url": {', '"home": {', interface.of_api),
+    ("a member", changed_file(API, '"home_page_url": {', '"home": {', interface.of_api),
      "gone: member Feed.home_page_url: string", "new: member Feed.home: string"),
-    ("a member's type", changed_file("src/http/openapi.json", '"visits": {"type": "array"',
-                                     '"visits": {"type": "object"', interface.of_api),
+    ("a member's type", changed_file(API, '"visits": {"type": "array"', '"visits": {"type": "object"',
+                                     interface.of_api),
      "gone: member FeedDetail.visits: [Visit]", "new: member FeedDetail.visits: object"),
     ("a member of a command's JSON", changed_file("man/feedwheel.1", ".Va id , url , scheduled ;",
                                                   ".Va id , url , planned ;", interface.of_json),

@@ -522,7 +522,7 @@ TWIRP_CODES = {"bad_route", "failed_precondition", "invalid_argument", "resource
 @case("openapi.json has names, tags, valid examples and all error codes, and nothing unused")
 def complete(base):
     del base
-    with open(os.path.join(ROOT, "src", "http", "openapi.json"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "src", "http", "api", "openapi.json"), encoding="utf-8") as f:
         doc = json.load(f)
     operations = [o for p in doc["paths"].values() for o in p.values()]
     names = [o["operationId"] for o in operations]
@@ -544,7 +544,7 @@ def complete(base):
                  "OrderTest", "OrderMatch", "Change", "Difference"):
         holds(doc["components"]["schemas"][name]["examples"], name)
     codes, source = set(), ""
-    for path in glob.glob(os.path.join(ROOT, "src", "http", "*.c")):
+    for path in glob.glob(os.path.join(ROOT, "src", "http", "**", "*.c"), recursive=True):
         with open(path, encoding="utf-8") as f:
             source += f.read()
     for call in re.findall(r"http_problem(?:_number)?\(\s*r,\s*[^,;]+,\s*([^,;]+),", source):

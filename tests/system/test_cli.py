@@ -172,7 +172,7 @@ def manual_json(_):
     for name, words in told.items():
         for word in words:
             holds('"%s"' % word in source, "%s: %s is in no document" % (name, word))
-    with open(os.path.join(ROOT, "src", "http", "openapi.json"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "src", "http", "api", "openapi.json"), encoding="utf-8") as f:
         api = set(re.findall(r'"(\w+)": \{', f.read())) # it describes entries and feeds
     for name in COMMANDS:
         path = os.path.join(ROOT, "src", "cli", "cmd_%s.c" % name.replace("-", "_"))

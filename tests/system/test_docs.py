@@ -191,7 +191,7 @@ def read(*path):
 
 def operations():
     """{"PATCH /v1/feeds/{id}": the operation}"""
-    doc = json.loads(read("src", "http", "openapi.json"))
+    doc = json.loads(read("src", "http", "api", "openapi.json"))
     return doc, {"%s %s" % (m.upper(), p): o for p, path in doc["paths"].items() for m, o in path.items()}
 
 

@@ -34,9 +34,9 @@
 #include "http/auth/tokens.h"
 #include "http/server/conns.h"
 #include "http/server/pool.h"
-#include "http/events.h"
+#include "http/api/event_rules.h"
 #include "http/server/server_thread.h"
-#include "http/stream.h"
+#include "http/api/entry_stream.h"
 #include "http/auth/tokenless.h"
 
 struct fw_view_cache;

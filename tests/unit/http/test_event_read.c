@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "http/event_read.h"
+#include "http/api/event_read.h"
 #include "../../suite.h"
 
 #define EVENTS_MAX 64

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "http/events.h"
+#include "http/api/event_rules.h"
 #include "../../suite.h"
 
 #define MAX 32

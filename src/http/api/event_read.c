@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <string.h>
 
-#include "http/event_read.h"
+#include "http/api/event_read.h"
 #include "base/banned.h"
 
 #define DIGITS_MAX 18

@@ -3,8 +3,8 @@
  * GET /v1/stream: new entries as they are stored, as Server-Sent Events, for up to 10,000 readers.
  * One thread follows the store, while there is a reader, and wakes the readers' connections.
  */
-#ifndef FW_HTTP_STREAM_H
-#define FW_HTTP_STREAM_H
+#ifndef FW_HTTP_API_ENTRY_STREAM_H
+#define FW_HTTP_API_ENTRY_STREAM_H
 
 #include "feedwheel/engine.h"
 

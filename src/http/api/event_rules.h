@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Parse pushed events: JSON objects, arrays of objects, one a line (NDJSON), or a mixture. Pure. */
-#ifndef FW_HTTP_EVENTS_H
-#define FW_HTTP_EVENTS_H
+#ifndef FW_HTTP_API_EVENT_RULES_H
+#define FW_HTTP_API_EVENT_RULES_H
 
 #include <jansson.h>
 

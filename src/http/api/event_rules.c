@@ -6,8 +6,8 @@
  */
 #include "base/str.h"
 #include "feedwheel/ingest.h"
-#include "http/event_read.h"
-#include "http/events.h"
+#include "http/api/event_read.h"
+#include "http/api/event_rules.h"
 #include "base/banned.h"
 
 void event_rules_init(struct event_rules *rules, const struct fw_config *c)

@@ -7,8 +7,8 @@
  * object, several in a row, or an array of them. property is printable ASCII without escapes; the
  * numbers are integers from 0 to 10^18 - 1.
  */
-#ifndef FW_HTTP_EVENT_READ_H
-#define FW_HTTP_EVENT_READ_H
+#ifndef FW_HTTP_API_EVENT_READ_H
+#define FW_HTTP_API_EVENT_READ_H
 
 #include "feedwheel/store.h"
 
