@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: ISC
 # tests/fuzz/run.sh TREE SECONDS: run every fuzz target of the tree, two at a time, starting from tests/fuzz/corpus/NAME
 # with the words of tests/fuzz/dict/NAME.dict. Inputs that reach new code are kept in TREE/fuzz-work for the next run;
-# merge.sh adds them to the corpus. TREE/fuzz-finds holds crashes, failed oracles, leaks, and inputs that take longer
-# than a second even when run alone. Writes "passed failed" to TREE/fuzz-count.txt.
+# merge.sh adds them to the corpus. TREE/fuzz-finds holds crashes, failed oracles, leaks, and inputs that take more than
+# a second of processor time when run alone. Writes "passed failed" to TREE/fuzz-count.txt.
 set -u
 tree=$1
 seconds=$2
@@ -12,11 +12,18 @@ finds=$tree/fuzz-finds
 mkdir -p "$finds"
 rm -f "$tree/fuzz-count.txt" "$finds"/*.failed "$finds"/*-slow-unit-*
 
-slow() { # target, name: runs slow inputs again, because the machine was busy
+processor_ms() { # command: of its process
+	python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], capture_output=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(round((used.ru_utime + used.ru_stime) * 1000))' "$@"
+}
+
+slow() { # target, name: slow inputs once more, in processor time: the machine may have been busy
 	for unit in "$finds/$2"-slow-unit-*; do
 		[ -f "$unit" ] || continue
-		ms=$("$1" "$unit" 2>&1 | sed -n 's/^Executed .* in \([0-9]*\) ms$/\1/p')
-		[ "${ms:-0}" -le 1000 ] && rm -f "$unit" && continue
+		ms=$(processor_ms "$1" "$unit")
+		[ "$ms" -le 1000 ] && rm -f "$unit" && continue
 		echo "slow: $unit takes $ms ms" >>"$finds/$2.log"
 		return 0
 	done
