@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "http/fever.h"
 #include "http/folder_id.h"
-#include "http/greader.h"
 #include "http/icons.h"
+#include "http/readers/greader/greader.h"
 #include "base/banned.h"
 
 /* Feeds without an icon have this one: 1 transparent pixel. The others follow it. */

@@ -7,7 +7,7 @@
 #ifndef FW_HTTP_ICONS_H
 #define FW_HTTP_ICONS_H
 
-#include "http/greader.h"
+#include "http/readers/greader/greader.h"
 
 /*
  * The address that a feed names: its favicon, else its icon, which may be larger; in the arena.

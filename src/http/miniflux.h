@@ -9,8 +9,8 @@
 #ifndef FW_HTTP_MINIFLUX_H
 #define FW_HTTP_MINIFLUX_H
 
-#include "http/greader.h"
 #include "http/miniflux_filter.h"
+#include "http/readers/greader/greader.h"
 
 /* Its version: clients look there for what a server can do. */
 #define MINIFLUX_VERSION "2.3.2"

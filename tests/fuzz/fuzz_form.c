@@ -9,7 +9,7 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "http/server/form.h"
-#include "http/greader_id.h"
+#include "http/readers/greader/id.h"
 #include "fuzz.h"
 
 static void check_ids(struct fw_str s)

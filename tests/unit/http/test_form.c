@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "http/server/form.h"
-#include "http/greader_id.h"
+#include "http/readers/greader/id.h"
 #include "../../suite.h"
 
 static struct fw_arena arena;

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "http/greader.h"
+#include "http/readers/greader/greader.h"
 #include "http/server/http.h"
 #include "../../suite.h"
 

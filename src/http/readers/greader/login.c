@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "api/token.h"
 #include "http/fever.h"
-#include "http/greader.h"
+#include "http/readers/greader/greader.h"
 #include "base/banned.h"
 
 #define ARENA_BYTES ((size_t)1 << 20)

@@ -3,7 +3,7 @@
 #include "base/utf8.h"
 #include "feedwheel/types.h"
 #include "api/account.h"
-#include "http/greader_id.h"
+#include "http/readers/greader/id.h"
 #include "base/banned.h"
 
 #define HEX_DIGITS 16

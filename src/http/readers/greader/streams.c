@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/url.h"
-#include "http/greader.h"
+#include "http/readers/greader/greader.h"
 #include "base/banned.h"
 
 #define N_DEFAULT 20

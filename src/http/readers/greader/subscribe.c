@@ -5,7 +5,7 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "http/address.h"
-#include "http/greader.h"
+#include "http/readers/greader/greader.h"
 #include "http/subscriptions.h"
 #include "base/banned.h"
 

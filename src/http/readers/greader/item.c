@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/url.h"
 #include "base/xml.h"
-#include "http/greader.h"
+#include "http/readers/greader/greader.h"
 #include "base/banned.h"
 
 /* An entry's dates; an entry without one has that of its storing. */

@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "http/greader.h"
+#include "http/readers/greader/greader.h"
 #include "base/banned.h"
 
 #define LABELS_MAX 100 /* tags of one edit */

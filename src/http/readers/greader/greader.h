@@ -9,12 +9,12 @@
  *
  * Handlers run in a pool thread. Each writes a response of at most GREADER_BYTES.
  */
-#ifndef FW_HTTP_GREADER_H
-#define FW_HTTP_GREADER_H
+#ifndef FW_HTTP_READERS_GREADER_GREADER_H
+#define FW_HTTP_READERS_GREADER_GREADER_H
 
 #include "api/account.h"
 #include "api/view.h"
-#include "http/greader_id.h"
+#include "http/readers/greader/id.h"
 #include "http/server/form.h"
 #include "http/server/http.h"
 

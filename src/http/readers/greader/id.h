@@ -2,8 +2,8 @@
 /*
  * The ids of the Google Reader API: those of items in three forms, and those of streams. Pure.
  */
-#ifndef FW_HTTP_GREADER_ID_H
-#define FW_HTTP_GREADER_ID_H
+#ifndef FW_HTTP_READERS_GREADER_ID_H
+#define FW_HTTP_READERS_GREADER_ID_H
 
 #include "base/str.h"
 

@@ -2,7 +2,7 @@
 /* The Google Reader API: the entrance of its routes, parameters, responses. */
 #include "base/url.h"
 #include "base/utf8.h"
-#include "http/greader.h"
+#include "http/readers/greader/greader.h"
 #include "base/banned.h"
 
 /* ---- responses ------------------------------------------------------------------------------- */

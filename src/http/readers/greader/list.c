@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "base/url.h"
-#include "http/greader.h"
 #include "http/icons.h"
+#include "http/readers/greader/greader.h"
 #include "http/subscriptions.h"
 #include "base/banned.h"
 
