@@ -4,8 +4,8 @@
  * routes; a test compares both.
  */
 #include "http/fever.h"
-#include "http/miniflux.h"
 #include "http/readers/greader/greader.h"
+#include "http/readers/miniflux/miniflux.h"
 #include "http/web.h"
 #include "base/banned.h"
 

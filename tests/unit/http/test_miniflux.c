@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "http/auth/basic.h"
-#include "http/miniflux_filter.h"
+#include "http/readers/miniflux/filter.h"
 #include "http/auth/password_cache.h"
 #include "../../suite.h"
 

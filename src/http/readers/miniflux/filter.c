@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "http/miniflux_filter.h"
+#include "http/readers/miniflux/filter.h"
 #include "base/clock.h"
 #include "base/banned.h"
 

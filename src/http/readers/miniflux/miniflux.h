@@ -6,11 +6,11 @@
  * by one of its tokens, and calls the route's handler with that account in a struct greader. So, as
  * for the Google Reader API (greader.h), a handler reaches nothing of others.
  */
-#ifndef FW_HTTP_MINIFLUX_H
-#define FW_HTTP_MINIFLUX_H
+#ifndef FW_HTTP_READERS_MINIFLUX_MINIFLUX_H
+#define FW_HTTP_READERS_MINIFLUX_MINIFLUX_H
 
-#include "http/miniflux_filter.h"
 #include "http/readers/greader/greader.h"
+#include "http/readers/miniflux/filter.h"
 
 /* Its version: clients look there for what a server can do. */
 #define MINIFLUX_VERSION "2.3.2"

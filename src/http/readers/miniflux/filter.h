@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Miniflux' API: the parameters that say which entries, and in which order. Pure. */
-#ifndef FW_HTTP_MINIFLUX_FILTER_H
-#define FW_HTTP_MINIFLUX_FILTER_H
+#ifndef FW_HTTP_READERS_MINIFLUX_FILTER_H
+#define FW_HTTP_READERS_MINIFLUX_FILTER_H
 
 #include "api/account.h"
 #include "http/server/form.h"

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 #include "http/icons.h"
-#include "http/miniflux.h"
+#include "http/readers/miniflux/miniflux.h"
 #include "base/banned.h"
 
 #define TITLE_ALL "All"

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/url.h"
 #include "http/icons.h"
-#include "http/miniflux.h"
+#include "http/readers/miniflux/miniflux.h"
 #include "base/banned.h"
 
 /* A client may ask for a visit of a feed that had none for so long. */

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/url.h"
-#include "http/miniflux.h"
+#include "http/readers/miniflux/miniflux.h"
 #include "base/banned.h"
 
 #define ENCLOSURES_OF_ENTRY 100 /* an enclosure's number: its entry's times this, and its place */

@@ -15,7 +15,7 @@
 #include "base/utf8.h"
 #include "http/auth/basic.h"
 #include "http/auth/password_cache.h"
-#include "http/miniflux.h"
+#include "http/readers/miniflux/miniflux.h"
 #include "base/banned.h"
 
 #define TOKEN_HEADER "X-Auth-Token"
