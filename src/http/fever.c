@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "http/fever.h"
-#include "http/folder_id.h"
-#include "http/icons.h"
+#include "http/readers/folder_id.h"
 #include "http/readers/greader/greader.h"
+#include "http/readers/icons.h"
 #include "base/banned.h"
 
 /* Feeds without an icon have this one: 1 transparent pixel. The others follow it. */

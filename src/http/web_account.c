@@ -3,7 +3,7 @@
 #include <openssl/crypto.h>
 
 #include "base/clock.h"
-#include "http/subscriptions.h"
+#include "http/readers/subscriptions.h"
 #include "http/web.h"
 #include "base/banned.h"
 

@@ -5,7 +5,7 @@
  */
 #include "api/feed_remedy.h"
 #include "base/url.h"
-#include "http/address.h"
+#include "http/readers/address.h"
 #include "http/web.h"
 #include "base/banned.h"
 

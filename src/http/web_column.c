@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "api/feed_remedy.h"
-#include "http/subscriptions.h"
+#include "http/readers/subscriptions.h"
 #include "http/web.h"
 #include "base/banned.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The page: the icon of a feed that the account subscribes. */
-#include "http/icons.h"
+#include "http/readers/icons.h"
 #include "http/web.h"
 #include "base/banned.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "http/fever.h"
-#include "http/folder_id.h"
+#include "http/readers/folder_id.h"
 #include "../../suite.h"
 
 START_TEST(keys)

@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 #include "base/url.h"
-#include "http/icons.h"
 #include "http/readers/greader/greader.h"
-#include "http/subscriptions.h"
+#include "http/readers/icons.h"
+#include "http/readers/subscriptions.h"
 #include "base/banned.h"
 
 /* A member that is a stream's id: a prefix and a name. */

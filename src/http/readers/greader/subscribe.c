@@ -4,9 +4,9 @@
 #include "base/err.h"
 #include "base/url.h"
 #include "base/utf8.h"
-#include "http/address.h"
+#include "http/readers/address.h"
 #include "http/readers/greader/greader.h"
-#include "http/subscriptions.h"
+#include "http/readers/subscriptions.h"
 #include "base/banned.h"
 
 #define EDITS_MAX 1000

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "http/icons.h"
+#include "http/readers/icons.h"
 #include "http/readers/miniflux/miniflux.h"
 #include "base/banned.h"
 

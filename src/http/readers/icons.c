@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/url.h"
-#include "http/icons.h"
+#include "http/readers/icons.h"
 #include "base/banned.h"
 
 #define FAVICON "{\"favicon\":"

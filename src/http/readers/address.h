@@ -8,8 +8,8 @@
  * time, and one request of this server does it at once; others wait outside the pool. Without it an
  * address is taken for a feed's, and the workers fetch it.
  */
-#ifndef FW_HTTP_ADDRESS_H
-#define FW_HTTP_ADDRESS_H
+#ifndef FW_HTTP_READERS_ADDRESS_H
+#define FW_HTTP_READERS_ADDRESS_H
 
 #include "http/server/http.h"
 

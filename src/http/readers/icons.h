@@ -4,8 +4,8 @@
  * or has for long is queued (api/icon.h), and there when the client comes again. An icon is
  * nobody's: callers look only for icons of feeds that the account subscribes.
  */
-#ifndef FW_HTTP_ICONS_H
-#define FW_HTTP_ICONS_H
+#ifndef FW_HTTP_READERS_ICONS_H
+#define FW_HTTP_READERS_ICONS_H
 
 #include "http/readers/greader/greader.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "http/subscriptions.h"
+#include "http/readers/subscriptions.h"
 
 #include "api/opml.h"
 #include "base/arena.h"

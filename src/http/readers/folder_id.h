@@ -6,8 +6,8 @@
  * each of several servers, and in each API. A folder that is renamed is another one. Two folders of
  * an account have the same number with a chance of 1 in 2 billion; to such clients they are one.
  */
-#ifndef FW_HTTP_FOLDER_ID_H
-#define FW_HTTP_FOLDER_ID_H
+#ifndef FW_HTTP_READERS_FOLDER_ID_H
+#define FW_HTTP_READERS_FOLDER_ID_H
 
 #include "base/str.h"
 

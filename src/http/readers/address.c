@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <assert.h>
 
-#include "http/address.h"
+#include "http/readers/address.h"
 
 #include "api/account.h"
 #include "base/clock.h"

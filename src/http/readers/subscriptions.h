@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Subscriptions of an account: what the page and the readers' APIs share. */
-#ifndef FW_HTTP_SUBSCRIPTIONS_H
-#define FW_HTTP_SUBSCRIPTIONS_H
+#ifndef FW_HTTP_READERS_SUBSCRIPTIONS_H
+#define FW_HTTP_READERS_SUBSCRIPTIONS_H
 
 #include "api/account.h"
 
