@@ -3,7 +3,7 @@
  * The table of routes: path, method, scope, parameters and body. openapi.json describes the same
  * routes; a test compares both.
  */
-#include "http/fever.h"
+#include "http/readers/fever/fever.h"
 #include "http/readers/greader/greader.h"
 #include "http/readers/miniflux/miniflux.h"
 #include "http/web.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "http/fever.h"
+#include "http/readers/fever/fever.h"
 #include "http/readers/folder_id.h"
 #include "../../suite.h"
 

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "api/token.h"
-#include "http/fever.h"
+#include "http/readers/fever/fever.h"
 #include "http/readers/greader/greader.h"
 #include "base/banned.h"
 

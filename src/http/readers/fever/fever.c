@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "http/fever.h"
+#include "http/readers/fever/fever.h"
 #include "http/readers/folder_id.h"
 #include "http/readers/greader/greader.h"
 #include "http/readers/icons.h"

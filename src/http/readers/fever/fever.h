@@ -6,8 +6,8 @@
  * A Fever key is the MD5 of "name:secret". So the secret is none that a person chose, but a token
  * of its own (FW_ACCOUNT_TOKEN_FEVER); an account without one has no Fever API.
  */
-#ifndef FW_HTTP_FEVER_H
-#define FW_HTTP_FEVER_H
+#ifndef FW_HTTP_READERS_FEVER_FEVER_H
+#define FW_HTTP_READERS_FEVER_FEVER_H
 
 #include "http/server/form.h"
 #include "http/server/http.h"
