@@ -6,7 +6,7 @@
 #include "http/readers/fever/fever.h"
 #include "http/readers/greader/greader.h"
 #include "http/readers/miniflux/miniflux.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 #define PUSH_MAX ((size_t)1 << 20)

@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "http/web.h"
+#include "http/web/web.h"
 #include "../../suite.h"
 
 START_TEST(places)

@@ -16,7 +16,7 @@
 
 #include "base/url.h"
 #include "base/xml.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 #define CONTENT_ID_MAX 20 /* of a video */

@@ -14,8 +14,8 @@
  *
  * Paths are one level deep and all links relative, so the page works below any path of a proxy.
  */
-#ifndef FW_HTTP_WEB_H
-#define FW_HTTP_WEB_H
+#ifndef FW_HTTP_WEB_WEB_H
+#define FW_HTTP_WEB_WEB_H
 
 #include "api/account.h"
 #include "api/view.h"

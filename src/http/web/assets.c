@@ -4,7 +4,7 @@
  * their text, so a browser keeps them until they change.
  */
 #include "base/hash.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 uint64_t web_static_hash(const char *text)

@@ -2,7 +2,7 @@
 /* The page: what only the operator's accounts see: runs with their picture, and orders. */
 #include "api/order.h"
 #include "base/clock.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "picture/timeline.h"
 #include "base/banned.h"
 

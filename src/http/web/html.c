@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/url.h"
 #include "base/xml.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@
  */
 #include <assert.h>
 
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 #define NOTICE_COOKIE "fw_notice"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The page: the icon of a feed that the account subscribes. */
 #include "http/readers/icons.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 struct web_icon_of {

@@ -7,7 +7,7 @@
 #include "api/named_feed.h"
 #include "base/clock.h"
 #include "base/url.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 #define FEEDS_SHOWN 100 /* of one page */

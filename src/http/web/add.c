@@ -6,7 +6,7 @@
 #include "api/feed_remedy.h"
 #include "base/url.h"
 #include "http/readers/address.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 #define ADD_ENTRIES 5    /* shown of a feed */

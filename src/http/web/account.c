@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "http/readers/subscriptions.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 /* ---- the page -------------------------------------------------------------------------------- */

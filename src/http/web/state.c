@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The page: entries become read, unread and starred. */
 #include "base/clock.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 #define STATE_IDS_MAX 10000

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/xml.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 #define RIVER_PAGE 25                  /* entries of one page: about what a window shows, so that it is there soon */

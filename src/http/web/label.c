@@ -4,7 +4,7 @@
  * Google Reader API, where both are one stream: the folder.
  */
 #include "base/err.h"
-#include "http/web.h"
+#include "http/web/web.h"
 #include "base/banned.h"
 
 static int label_keep(void *ctx, const struct fw_label *label)
