@@ -2,7 +2,7 @@
 /*
  * Each bucket is one number: the time at which it is full again. A request moves that time forward
  * by the time in which one token is refilled. If it would then be more than within_ms ahead, the
- * bucket is empty and the request has to wait. The table is set-associative, as in auth_limiter.c:
+ * bucket is empty and the request has to wait. The table is set-associative, as in limiter.c:
  * a new sender replaces the one whose bucket is fullest, because that loses least.
  */
 #include <pthread.h>

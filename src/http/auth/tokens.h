@@ -6,7 +6,7 @@
  * are theirs, fw_tokenless() with which settings. Once a token exists, of any scope, every client
  * needs one. An expired token counts too, so that access does not open by itself.
  *
- * The auth rate limiter (auth_limiter.h) throttles networks that sent too many wrong tokens. From
+ * The auth rate limiter (limiter.h) throttles networks that sent too many wrong tokens. From
  * such a network only a token that was used there before is accepted. All other requests with a
  * token get a 429, whether the token is right or wrong, so that guessing reveals nothing.
  *

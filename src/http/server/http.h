@@ -240,14 +240,14 @@ struct request {
 	size_t body_max;
 	size_t body_bytes; /* its bytes in the server thread's body_bytes */
 	size_t dropped;    /* bytes discarded after the body was refused */
-	/* auth.c */
+	/* tokens.c */
 	enum auth_verdict verdict;
 	enum tokenless tokenless; /* with AUTH_TOKENLESS: why it needs a token */
 	const char *challenge;    /* for WWW-Authenticate, or NULL */
 	struct auth_pass pass;    /* how it was authorized */
 	char *bound;              /* feeds or properties that its token is bound to; NULL: not bound */
 	int64_t retry_after_s;    /* Retry-After in seconds; 0: none, or the default of a 503 */
-	/* push.c: a push with ack=durable */
+	/* events_push.c: a push with ack=durable */
 	bool durable;
 	struct fw_commit_wait wait;
 	int wait_rc;
@@ -374,7 +374,7 @@ void http_form_of_errors(struct request *r, const char *path);
  */
 enum MHD_Result http_route(struct request *r, const char *path, const char *method);
 
-/* ---- page.c: lists, page by page ------------------------------------------------------------- */
+/* ---- list.c: lists, page by page ------------------------------------------------------------- */
 
 /* A query parameter, decoded; absent: FW_STR_NONE. */
 struct fw_str http_param(struct request *r, const char *name);
@@ -487,7 +487,7 @@ enum MHD_Result http_order_dead(struct request *r);
 enum MHD_Result http_order_retry(struct request *r);
 enum MHD_Result http_order_rotate(struct request *r);
 
-/* ---- auth.c: requests ------------------------------------------------------------------------ */
+/* ---- tokens.c: requests ---------------------------------------------------------------------- */
 
 /*
  * Authorize r, whose route is known. Else r->state is REQUEST_REFUSED (its body is read first) or
@@ -509,7 +509,7 @@ void http_auth_count_wrong(struct request *r);
 FW_MUST_CHECK int http_auth_login(
 	struct request *r, struct fw_str name, struct fw_str password, int64_t *id, struct fw_err *err);
 
-/* ---- greader.c, greader_login.c: the Google Reader API --------------------------------------- */
+/* ---- greader.c, login.c: the Google Reader API ----------------------------------------------- */
 
 enum MHD_Result http_greader(struct request *r);
 enum MHD_Result http_greader_login(struct request *r);
@@ -532,7 +532,7 @@ enum MHD_Result http_miniflux_version(struct request *r);
 /* The scopes of readers: LOGIN, ACCOUNT, FEVER. They are authorized by http_greader_may(). */
 bool http_scope_is_reader(enum scope s);
 
-/* ---- web.c, web_static.c: the page ----------------------------------------------------------- */
+/* ---- web.c, assets.c: the page --------------------------------------------------------------- */
 
 enum MHD_Result http_web(struct request *r);
 enum auth_verdict http_web_may(struct request *r);
@@ -570,7 +570,7 @@ void http_websub_metrics(struct fw_buf *b, struct http *h);
 extern const char http_openapi_text[];
 enum MHD_Result http_openapi(struct request *r);
 
-/* ---- stream.c -------------------------------------------------------------------------------- */
+/* ---- entry_stream.c -------------------------------------------------------------------------- */
 
 enum MHD_Result http_stream(struct request *r);
 
@@ -644,7 +644,7 @@ struct fw_str http_client_address(struct request *r);
 /* The parts of the head that tokenless.h judges. Valid as long as r. */
 const struct tokenless_head *http_tokenless_head(struct request *r);
 
-/* ---- push.c ---------------------------------------------------------------------------------- */
+/* ---- events_push.c --------------------------------------------------------------------------- */
 
 enum MHD_Result http_push_events(struct request *r);
 enum MHD_Result http_push_resumed(struct request *r); /* after the commit */
@@ -662,7 +662,7 @@ void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m);
 /* Counts of the store, some seconds old; nothing before the first sample. */
 void http_store_metrics(struct fw_buf *b, struct http *h);
 
-/* ---- maintenance.c --------------------------------------------------------------------------- */
+/* ---- jobs.c ---------------------------------------------------------------------------------- */
 
 int http_maintenance_create(struct http *h); /* after the pool and the meter. FW_ENOMEM */
 void http_maintenance_free(struct http *h);  /* after the pool is closed */

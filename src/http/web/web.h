@@ -45,7 +45,7 @@ struct web_feed {
 	bool waiting, has_entries; /* waiting: for its first document */
 };
 
-/* What a form did: web_notice.c has the words. */
+/* What a form did: notice.c has the words. */
 enum web_notice {
 	WEB_NOTICE_SUBSCRIBED,
 	WEB_NOTICE_HAD,
@@ -118,7 +118,7 @@ enum MHD_Result web_store_failed(struct web *w, int rc);
 /* Is this an address of ours to return to: "", "?..." or "name?..."? */
 bool web_next_fits(struct fw_str next);
 
-/* ---- web_html.c ------------------------------------------------------------------------------ */
+/* ---- html.c ---------------------------------------------------------------------------------- */
 
 /*
  * Append HTML. In the format %t is an fw_str and %s a C string, both escaped; %q an fw_str escaped
@@ -146,7 +146,7 @@ void web_whole_time_put(struct web *w, int64_t at_ms);
 /* "1 feed", "1,204 feeds"; what: without its s. */
 void web_count_put(struct web *w, int64_t n, const char *what);
 
-/* ---- web_notice.c ---------------------------------------------------------------------------- */
+/* ---- notice.c -------------------------------------------------------------------------------- */
 
 /* Let the page that a redirect leads to say what was done. ok: the redirect's. */
 enum MHD_Result web_noting(struct web *w, enum MHD_Result ok, enum web_notice what, int64_t n);
@@ -154,7 +154,7 @@ enum MHD_Result web_noting(struct web *w, enum MHD_Result ok, enum web_notice wh
 void web_notice_put(struct web *w);
 FW_MUST_CHECK bool web_notice_clear(const struct web *w, struct MHD_Response *m);
 
-/* ---- web_session.c --------------------------------------------------------------------------- */
+/* ---- session.c ------------------------------------------------------------------------------- */
 
 /* After the route: the page of the river sends the cookie again. False: no memory. */
 FW_MUST_CHECK bool web_session_renew(struct web *w);
@@ -167,7 +167,7 @@ enum MHD_Result web_login_again(struct web *w);
 enum MHD_Result web_logout(struct web *w);
 enum MHD_Result web_password(struct web *w);
 
-/* ---- web_river.c, web_column.c, web_entry.c, web_icon.c -------------------------------------- */
+/* ---- river.c, column.c, entry_page.c, icon_page.c -------------------------------------------- */
 
 enum MHD_Result web_river(struct web *w);
 /* The entries of the view. FW_ENOTFOUND: there is no such label. */
@@ -193,7 +193,7 @@ void web_content_rewrite(
 /* Append the beginning of its text, of max bytes, as HTML without tags. */
 void web_content_text(struct fw_buf *out, struct fw_str html, size_t max);
 
-/* ---- web_label.c ----------------------------------------------------------------------------- */
+/* ---- label.c --------------------------------------------------------------------------------- */
 
 /* Set w->labels, unless that was done. */
 FW_MUST_CHECK int web_labels_read(struct web *w);
@@ -203,13 +203,13 @@ void web_labels_put(struct web *w);
 void web_entry_labels_put(struct web *w, const struct fw_stream_entry *se);
 enum MHD_Result web_label(struct web *w);
 
-/* ---- web_state.c ----------------------------------------------------------------------------- */
+/* ---- state.c --------------------------------------------------------------------------------- */
 
 enum MHD_Result web_read(struct web *w);
 enum MHD_Result web_star(struct web *w);
 enum MHD_Result web_mark_all(struct web *w);
 
-/* ---- web_feeds.c, web_add.c: subscriptions --------------------------------------------------- */
+/* ---- feeds_page.c, add.c: subscriptions ------------------------------------------------------ */
 
 enum MHD_Result web_feeds(struct web *w);
 enum MHD_Result web_subscription(struct web *w);
@@ -233,7 +233,7 @@ void web_folders_put(struct web *w);
 /* The parameters title and folder. False: responded. */
 FW_MUST_CHECK bool web_title_and_folder(struct web *w, struct fw_subscription *set, enum MHD_Result *ok);
 
-/* ---- web_account.c, web_admin.c -------------------------------------------------------------- */
+/* ---- account.c, admin.c ---------------------------------------------------------------------- */
 
 enum MHD_Result web_account(struct web *w);
 enum MHD_Result web_export(struct web *w);
@@ -244,7 +244,7 @@ enum MHD_Result web_runs(struct web *w);
 enum MHD_Result web_picture(struct web *w);
 enum MHD_Result web_orders(struct web *w);
 
-/* ---- web_static.c ---------------------------------------------------------------------------- */
+/* ---- assets.c -------------------------------------------------------------------------------- */
 
 extern const char web_script_text[], web_style_text[];
 enum MHD_Result http_web_script(struct request *r);

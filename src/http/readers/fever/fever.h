@@ -18,7 +18,7 @@ struct greader;
 #define FEVER_IDS_MAX 10000
 #define FEVER_KEY_LEN 32
 
-/* ---- fever_parse.c: pure --------------------------------------------------------------------- */
+/* ---- parse.c: pure --------------------------------------------------------------------------- */
 
 /* A key: 32 hexadecimal digits, made lower case. */
 FW_MUST_CHECK bool fever_key_read(struct fw_str s, char out[FEVER_KEY_LEN + 1]);

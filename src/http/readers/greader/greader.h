@@ -46,14 +46,14 @@ enum MHD_Result greader_wrong(struct greader *g, const char *name, const char *e
 /* Set g->form: the query's parameters, and those of a body that is a form. False: responded. */
 FW_MUST_CHECK bool greader_form_read(struct greader *g, struct fw_str body, enum MHD_Result *ok);
 
-/* ---- greader_login.c ------------------------------------------------------------------------- */
+/* ---- login.c --------------------------------------------------------------------------------- */
 
 /* After the body: set g->account and g->token. False: responded. */
 FW_MUST_CHECK bool greader_authorize(struct greader *g, enum MHD_Result *ok);
 enum MHD_Result greader_token(struct greader *g);
 enum MHD_Result greader_user_info(struct greader *g);
 
-/* ---- greader_list.c -------------------------------------------------------------------------- */
+/* ---- list.c ---------------------------------------------------------------------------------- */
 
 /* Where a feed's icon is fetched: icons.h. url absent: nowhere. */
 struct icon_address {
@@ -89,7 +89,7 @@ enum MHD_Result greader_friends(struct greader *g);
 enum MHD_Result greader_status(struct greader *g);
 enum MHD_Result greader_ping(struct greader *g);
 
-/* ---- greader_stream.c ------------------------------------------------------------------------ */
+/* ---- streams.c ------------------------------------------------------------------------------- */
 
 /* Which entries; nothing: none, whatever the rest says. */
 struct greader_query {
@@ -121,7 +121,7 @@ enum MHD_Result greader_atom(struct greader *g);
  */
 FW_MUST_CHECK bool greader_has_room(struct greader *g);
 
-/* ---- greader_item.c -------------------------------------------------------------------------- */
+/* ---- item.c ---------------------------------------------------------------------------------- */
 
 /* Set html: the sanitised content, else the summary. */
 void greader_html(struct greader *g, const struct fw_entry_row *e, struct fw_buf *html);
@@ -145,14 +145,14 @@ void greader_atom_begin(struct greader_writer *w, struct fw_str id, struct fw_st
 /* next_id: the continuation; 0: none */
 void greader_atom_end(struct greader_writer *w, int64_t updated_ms, int64_t next_id);
 
-/* ---- greader_edit.c -------------------------------------------------------------------------- */
+/* ---- edit.c ---------------------------------------------------------------------------------- */
 
 enum MHD_Result greader_edit_tag(struct greader *g);
 enum MHD_Result greader_mark_all(struct greader *g);
 enum MHD_Result greader_rename_tag(struct greader *g);
 enum MHD_Result greader_disable_tag(struct greader *g);
 
-/* ---- greader_subscribe.c --------------------------------------------------------------------- */
+/* ---- subscribe.c ----------------------------------------------------------------------------- */
 
 /*
  * Subscribe to the feed at an address, or, with serve_discovery, to the one that the site there

@@ -41,7 +41,7 @@ enum MHD_Result miniflux_keys(struct greader *g);
 enum MHD_Result miniflux_flush(struct greader *g);
 enum MHD_Result miniflux_import(struct greader *g);
 
-/* ---- miniflux_category.c --------------------------------------------------------------------- */
+/* ---- category.c ------------------------------------------------------------------------------ */
 
 /*
  * A category is a folder, alone, without the folders below it; MINIFLUX_ALL is that of feeds in no
@@ -80,7 +80,7 @@ enum MHD_Result miniflux_category_set(struct greader *g);
 enum MHD_Result miniflux_category_remove(struct greader *g);
 enum MHD_Result miniflux_category_read(struct greader *g);
 
-/* ---- miniflux_feed.c ------------------------------------------------------------------------- */
+/* ---- feed.c ---------------------------------------------------------------------------------- */
 
 void miniflux_feed_json(
 	struct greader *g, const char *key, const struct greader_feed *f, const struct miniflux_lists *l);
@@ -102,7 +102,7 @@ enum MHD_Result miniflux_feed_icon(struct greader *g);
 enum MHD_Result miniflux_icon(struct greader *g);
 enum MHD_Result miniflux_discover(struct greader *g);
 
-/* ---- miniflux_entry.c ------------------------------------------------------------------------ */
+/* ---- entry.c --------------------------------------------------------------------------------- */
 
 enum MHD_Result miniflux_entry_list(struct greader *g);
 enum MHD_Result miniflux_entry_ids(struct greader *g);
