@@ -124,8 +124,11 @@ static int try_owner(void)
 /* Without bind() the kernel chooses the port. */
 static int try_listen(void)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), e = way(EPERM, listen(fd, 1));
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), e;
 
+	if (fd < 0)
+		return errno;
+	e = way(EPERM, listen(fd, 1));
 	close(fd);
 	return e;
 }

@@ -555,37 +555,41 @@ int http_auth_login(struct request *r, struct fw_str name, struct fw_str passwor
 	return rc;
 }
 
+/* Why a request needs a token where others need none. */
+static const char *tokenless_refusal(enum tokenless t)
+{
+	switch (t) {
+	case TOKENLESS_REMOTE:
+		return "the client is not on this machine";
+	case TOKENLESS_FORWARDED:
+		return "the request came through a proxy (X-Forwarded-For, Forwarded, Via or the like)";
+	case TOKENLESS_ORIGIN:
+		return "the request came from a page of another site (Origin, Sec-Fetch-Site)";
+	case TOKENLESS_MAY:
+	case TOKENLESS_HOST:
+	case TOKENLESS_CLOSED:
+		break;
+	}
+	return "the tokens have changed";
+}
+
 /* 403 with the reason and the remedy. A token is always one. */
 static enum MHD_Result auth_refuse_tokenless(struct request *r, const char *scope)
 {
 	struct fw_str host = fw_str_sub(r->tokenless_head.host, 0, 80);
-	const char *why = "";
 
-	switch (r->tokenless) {
-	case TOKENLESS_HOST:
+	if (r->tokenless == TOKENLESS_HOST)
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
 			"token required: Host is '%.*s', not a loopback address,"
 			" localhost or one of serve_host_names (to make a token: feedwheel token add NAME --scope %s)",
 			FW_STR_ARG(host), scope);
-	case TOKENLESS_CLOSED:
+	if (r->tokenless == TOKENLESS_CLOSED)
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
 			"token required: %s (to make a token: feedwheel token add NAME --scope %s)",
 			fw_tokenless_why(r->thread->h->auth->closed), scope);
-	case TOKENLESS_MAY:
-		why = "the tokens have changed";
-		break;
-	case TOKENLESS_REMOTE:
-		why = "the client is not on this machine";
-		break;
-	case TOKENLESS_FORWARDED:
-		why = "the request came through a proxy (X-Forwarded-For, Forwarded, Via or the like)";
-		break;
-	case TOKENLESS_ORIGIN:
-		why = "the request came from a page of another site (Origin, Sec-Fetch-Site)";
-		break;
-	}
 	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
-		"token required: %s (to make a token: feedwheel token add NAME --scope %s)", why, scope);
+		"token required: %s (to make a token: feedwheel token add NAME --scope %s)",
+		tokenless_refusal(r->tokenless), scope);
 }
 
 static enum MHD_Result auth_refuse_body(struct request *r)

@@ -94,14 +94,14 @@ static struct query_node *words_both(struct fw_arena *a, struct words_list *need
 	if (!need->n)
 		return NULL;
 	for (struct query_node *one = exclude->first; one; one = next) {
-		struct query_node *not = fw_arena_zalloc(a, sizeof(*not ));
+		struct query_node *without = fw_arena_zalloc(a, sizeof(*without));
 
 		next = one->next;
 		one->next = NULL;
-		if (!not )
+		if (!without)
 			return NULL;
-		*not = (struct query_node){.op = QUERY_NOT, .child = one};
-		words_list_add(need, not );
+		*without = (struct query_node){.op = QUERY_NOT, .child = one};
+		words_list_add(need, without);
 	}
 	return words_list_node(a, need, QUERY_AND);
 }

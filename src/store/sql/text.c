@@ -423,14 +423,18 @@ static int query_int_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
+static int pass_hint(struct sql *s, bool on, struct fw_err *err)
+{
+	return s->dialect->passes ? s->dialect->passes(s, on, err) : 0;
+}
+
 int sql_pass(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 	struct fw_err *err)
 {
-	int (*passes)(struct sql * s, bool on, struct fw_err *err) = s->dialect->passes;
-	int rc = passes ? passes(s, true, err) : 0, after;
+	int rc = pass_hint(s, true, err), after;
 
 	rc = rc ? rc : sql_query(s, text, v, n, fn, ctx, err);
-	after = passes ? passes(s, false, rc ? &(struct fw_err){0} : err) : 0;
+	after = pass_hint(s, false, rc ? &(struct fw_err){0} : err);
 	return rc ? rc : after;
 }
 

@@ -105,7 +105,8 @@ static int on_opened(void *ctx, struct fw_store *st, struct fw_err *e)
 	return scripted(opened_rc, "the first query", e);
 }
 
-static struct fw_config config = {.store = (char *)(uintptr_t) "x"};
+static char store_name[] = "x";
+static struct fw_config config = {.store = store_name};
 static struct store_link l;
 
 static void link_init(struct store_link *k, const char *who)

@@ -7,10 +7,7 @@
 #include "query/query.h"
 #include "../../suite.h"
 
-#define S(text)                        \
-	{                              \
-		text, sizeof(text) - 1 \
-	}
+#define S(text) ((struct fw_str){(text), sizeof(text) - 1})
 #define NOW_MS INT64_C(1790000000000)
 #define HOUR_MS INT64_C(3600000)
 
