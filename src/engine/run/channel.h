@@ -48,7 +48,7 @@ struct channel {
 	 * number of claims that the loop wants: waiting, in flight or not handed over yet; 0: none
 	 */
 	_Atomic size_t open_max;
-	/* bodies and arenas that wait for a commit; the reader counts large ones (reader.h) */
+	/* bodies and arenas that wait for a commit; large ones count in parser_thread.h */
 	_Atomic size_t held_bytes;
 	/* the store thread has nothing to claim; it wakes by itself when it has */
 	_Atomic bool nothing_due;

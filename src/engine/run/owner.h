@@ -73,7 +73,7 @@ enum claim_state {
 	 * (sched/connectivity.h)
 	 */
 	CLAIM_VERDICT_DEFERRED,
-	CLAIM_READING, /* the reader thread, or its queue (reader.h) */
+	CLAIM_READING, /* the parser thread, or its queue (parser_thread.h) */
 	CLAIM_ENDED,   /* the outcome ring, on the way to the store thread */
 	CLAIM_STORING, /* the store thread: its outcome waits for a commit */
 	CLAIM_STATES

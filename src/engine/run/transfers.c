@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Transfers: the loop thread's part of a claim's life. It starts waiting claims, reads the
- * responses (the reader thread reads large documents: reader.h), and hands the outcomes to the
+ * responses (large documents on the parser thread: parser_thread.h), and hands the outcomes to the
  * store thread.
  *
  * A claim passes through this file as follows:
@@ -49,7 +49,7 @@ size_t transfers_waiting(struct worker *w)
 
 static void visit_hand_over(struct worker *w, struct visit *v, enum visit_end end)
 {
-	bool last = w->draining || v->claim->item.urgent || (!w->in_flight && !w->reader.n && !transfers_waiting(w));
+	bool last = w->draining || v->claim->item.urgent || (!w->in_flight && !w->parser.n && !transfers_waiting(w));
 
 	assert(!v->claim->item.of); /* the store thread may put the feed back at once */
 	v->end = end;
@@ -57,7 +57,7 @@ static void visit_hand_over(struct worker *w, struct visit *v, enum visit_end en
 		v->held_bytes = 0;
 	w->pending++;
 	if (v->large)
-		reader_hold(&w->reader, v);
+		parser_thread_hold(&w->parser, v);
 	else if (atomic_fetch_add(&w->ch.held_bytes, v->held_bytes) + v->held_bytes >= w->ch.held_max && !w->draining)
 		/* backpressure: responses that end now stay undecoded */
 		fw_fetcher_hold(w->fetcher, true);
@@ -108,7 +108,7 @@ void transfers_take_recycled(struct worker *w)
 	while ((v = fw_ring_take(&w->ch.recycled)) != NULL) {
 		assert(w->pending);
 		if (v->large)
-			reader_release(&w->reader, v);
+			parser_thread_release(&w->parser, v);
 		visit_reset(v);
 		v->next = w->free;
 		w->free = v;
@@ -419,9 +419,9 @@ static void claims_publish_wanted(struct worker *w, bool none)
 	size_t at_hand = w->in_flight + hosts_waiting(w),
 	       max = none && w->in_flight < ch->slots ? 2 * ch->claims_max : ch->claims_max;
 
-	max = FW_MIN(max + w->verdict_n + w->reader.n + w->held_n, 2 * ch->claims_max + w->verdict_max);
+	max = FW_MIN(max + w->verdict_n + w->parser.n + w->held_n, 2 * ch->claims_max + w->verdict_max);
 	if (w->draining || w->pending >= ch->pending_max || atomic_load(&ch->held_bytes) >= ch->held_max ||
-		w->reader.coded_bytes >= (size_t)ch->config->max_buffered_bytes)
+		w->parser.coded_bytes >= (size_t)ch->config->max_buffered_bytes)
 		max = 0;
 	atomic_store(&ch->open_max, max);
 	if (max && at_hand + ch->slots / 4 < max && !atomic_load(&ch->nothing_due))
@@ -459,7 +459,7 @@ static void visit_begin_read(struct worker *w, struct visit *v)
 {
 	claim_move(v->claim, CLAIM_READING);
 	if (v->fetch.coded) {
-		reader_push(&w->reader, v);
+		parser_thread_push(&w->parser, v);
 		return;
 	}
 	reading_begin(w->o->shared, v);
@@ -500,7 +500,7 @@ static void connectivity_log_change(struct worker *w)
 /* Is nothing left of a run --once but deferred verdicts? */
 static bool verdict_is_last(struct worker *w)
 {
-	return w->o->once && !w->in_flight && !w->reader.n && atomic_load(&w->ch.all_claimed) && !transfers_waiting(w);
+	return w->o->once && !w->in_flight && !w->parser.n && atomic_load(&w->ch.all_claimed) && !transfers_waiting(w);
 }
 
 static bool verdict_is_due(const struct worker *w, const struct visit *v, int64_t mono_ms)
@@ -612,7 +612,7 @@ void transfers_cancel_all(struct worker *w)
 
 	transfers_release_held(w);
 	transfers_cancel(w);
-	while ((v = reader_take_back(&w->reader)) != NULL)
+	while ((v = parser_thread_take_back(&w->parser)) != NULL)
 		visit_hand_over(w, v, VISIT_RELEASE);
 	while (w->verdict_n)
 		visit_hand_over(w, w->verdict_queue[--w->verdict_n], VISIT_RELEASE);
@@ -639,7 +639,7 @@ void transfers_abandon_stragglers(struct worker *w)
 	int64_t straggler_us = w->ch.config->straggler_timeout_ms * 1000;
 	uint32_t slots = w->ch.slots + URGENT_SLOTS;
 
-	if (w->draining || !w->in_flight || w->reader.n || !atomic_load(&w->ch.all_claimed) || transfers_waiting(w) ||
+	if (w->draining || !w->in_flight || w->parser.n || !atomic_load(&w->ch.all_claimed) || transfers_waiting(w) ||
 		fw_mono_us() - w->started_us < STRAGGLER_RUN * straggler_us)
 		return;
 	for (uint32_t i = 0; i < slots; i++) {

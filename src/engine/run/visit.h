@@ -3,8 +3,8 @@
  * A visit: one poll of a claimed feed, through fetch, parse, schedule and store, and its outcome.
  *
  * Threads: the loop thread owns a visit from visit_start() until it pushes it onto the outcome
- * ring, except while the reader thread reads a large document (reader.h). The store thread owns it
- * until it pushes it onto the recycle ring. Then the loop thread owns it again.
+ * ring, except while the parser thread reads a large document (parser_thread.h). The store thread
+ * owns it until it pushes it onto the recycle ring. Then the loop thread owns it again.
  *
  * Borrowing: the document borrows from the fetched body; the outcome borrows from both and from the
  * claim. All stay unchanged until the visit is recycled.
@@ -90,7 +90,7 @@ struct visit {
 	int64_t read_us;  /* monotonic; when its document had been read */
 	/* body and arena; count in the worker's limit until the visit is recycled */
 	size_t held_bytes;
-	/* read by the reader thread, and counted in the reader's limit */
+	/* read by the parser thread, and counted in its limit */
 	bool large;
 	void *worker;
 	struct visit *next;

@@ -53,7 +53,7 @@ uint64_t worker_random(struct worker *w)
 
 void worker_finish_drain(struct worker *w)
 {
-	if (w->draining && !w->in_flight && !w->held_n && !w->reader.n && !w->verdict_n &&
+	if (w->draining && !w->in_flight && !w->held_n && !w->parser.n && !w->verdict_n &&
 		!atomic_load(&w->ch.loop_done)) {
 		atomic_store(&w->ch.loop_done, true);
 		channel_wake_store(&w->ch);
@@ -74,7 +74,7 @@ static void worker_on_drain_timeout(uv_timer_t *t)
 	struct worker *w = t->data;
 
 	fw_info("%zu transfers cancelled at drain_timeout_ms; their feeds are due as before",
-		w->in_flight + w->reader.n);
+		w->in_flight + w->parser.n);
 	transfers_cancel_all(w);
 	worker_finish_drain(w);
 }
@@ -92,7 +92,7 @@ void worker_drain(struct worker *w)
 	fw_fetcher_hold(w->fetcher, false);
 	transfers_release_held(w);
 	transfers_settle_verdicts(w);
-	if (w->in_flight || w->reader.n)
+	if (w->in_flight || w->parser.n)
 		uv_timer_start(&w->drain_timer, worker_on_drain_timeout, (uint64_t)w->ch.config->drain_timeout_ms, 0);
 	worker_finish_drain(w);
 }
@@ -104,9 +104,9 @@ static void worker_close_all(struct worker *w)
 	assert(atomic_load(&w->ch.store_thread_ended)); /* nothing can be stored any more */
 	w->closing = true;
 	worker_drain(w);
-	if (w->in_flight || w->reader.n) /* the store thread has given up: waiting is pointless */
+	if (w->in_flight || w->parser.n) /* the store thread has given up: waiting is pointless */
 		worker_on_drain_timeout(&w->drain_timer);
-	reader_close(&w->reader);
+	parser_thread_close(&w->parser);
 	uv_close((uv_handle_t *)&w->ch.to_loop, NULL);
 	uv_close((uv_handle_t *)&w->heartbeat_timer, NULL);
 	uv_close((uv_handle_t *)&w->drain_timer, NULL);
@@ -162,7 +162,7 @@ static void worker_on_heartbeat(uv_timer_t *t)
 	struct worker *w = t->data;
 
 	/* no heartbeat while one document takes too long: the master then kills this worker */
-	if (!w->reader.since_ms || fw_mono_ms() - w->reader.since_ms < READING_MAX_MS)
+	if (!w->parser.since_ms || fw_mono_ms() - w->parser.since_ms < READING_MAX_MS)
 		atomic_store(&w->o->meter->heartbeat_mono_ms, fw_mono_ms());
 	meter_usage_update(&w->o->meter->usage);
 	fw_log_report_lost();
@@ -337,17 +337,17 @@ static int worker_handles_init(struct worker *w, struct fw_err *err)
 	rc = fw_settings_net(w->o->config, w->ch.slots + URGENT_SLOTS, &w->net, err);
 	if (rc)
 		return rc;
-	w->net.fetch.eager_bytes = READER_LARGE_BYTES;
+	w->net.fetch.eager_bytes = PARSER_LARGE_BYTES;
 	rc = fw_fetcher_create(&w->loop, &w->net.fetch, &w->fetcher, err);
 	if (rc)
 		return rc;
-	w->reader = (struct reader){.loop = &w->loop,
+	w->parser = (struct parser_thread){.loop = &w->loop,
 		.fetcher = w->fetcher,
 		.rules = &w->ch.rules,
 		.config = w->ch.config,
 		.shared = w->o->shared,
 		.done = transfers_on_read};
-	reader_init(&w->reader);
+	parser_thread_init(&w->parser);
 	return reading_catch_crashes(w->o->shared, err);
 }
 

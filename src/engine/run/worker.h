@@ -33,7 +33,7 @@ enum worker_exit {
 struct worker_shared {
 	/* written by the worker */
 	_Atomic int64_t reading_feed_id; /* feed whose document the loop is reading; 0: none */
-	/* feed whose document the reader thread is reading; 0: none */
+	/* feed whose document the parser thread is reading; 0: none */
 	_Atomic int64_t reading_large_id;
 	/*
 	 * feed that the crashed thread was reading, or READING_NOTHING; 0: no fatal signal was

@@ -9,7 +9,7 @@
 #include "engine/run/channel.h"
 #include "engine/run/name_cooldown.h"
 #include "engine/run/host_share.h"
-#include "engine/run/reader.h"
+#include "engine/run/parser_thread.h"
 #include "engine/settings.h"
 
 #define WORKER_SIGNALS 4
@@ -20,7 +20,7 @@ struct worker {
 	uv_loop_t loop;
 	struct fw_net net;
 	struct fw_fetcher *fetcher;
-	struct reader reader;
+	struct parser_thread parser;
 	struct visit *visit; /* all visits */
 	struct visit *free;
 	struct visit **in_slot; /* visits in flight, by slot */
@@ -77,7 +77,7 @@ void transfers_release_held(struct worker *w);
 void transfers_cancel(struct worker *w);
 /* The same, and the visits that have ended but are not read yet. */
 void transfers_cancel_all(struct worker *w);
-/* The reader has read the visit's document. */
+/* The parser thread has read the visit's document. */
 void transfers_on_read(struct visit *v);
 /*
  * The end of a run --once: abandon the stragglers, which have been silent for longer than ever

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/run/reader.h"
+#include "engine/run/parser_thread.h"
 #include "engine/rows.h"
 
 /* ---- which feed to charge -------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ void reading_end(struct worker_shared *shared, const struct visit *v)
  * Runs on the thread that crashed. The old handler is restored, so the thread crashes again when
  * this returns.
  */
-static void reader_on_crash(int number, siginfo_t *info, void *context)
+static void parser_thread_on_crash(int number, siginfo_t *info, void *context)
 {
 	int64_t id = reading_here;
 
@@ -67,7 +67,7 @@ static void reader_on_crash(int number, siginfo_t *info, void *context)
 
 int reading_catch_crashes(struct worker_shared *shared, struct fw_err *err)
 {
-	struct sigaction a = {.sa_sigaction = reader_on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	struct sigaction a = {.sa_sigaction = parser_thread_on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
 	crash_shared = shared;
 	for (size_t i = 0; i < FW_N(CRASH_SIGNALS); i++) {
@@ -81,12 +81,12 @@ int reading_catch_crashes(struct worker_shared *shared, struct fw_err *err)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /*
- * Runs on the reader thread. The loop changes nothing that it reads meanwhile; the visit is its
+ * Runs on the parser thread. The loop changes nothing that it reads meanwhile; the visit is its
  * own.
  */
-static void reader_on_work(uv_work_t *work)
+static void parser_thread_on_work(uv_work_t *work)
 {
-	struct reader *r = work->data;
+	struct parser_thread *r = work->data;
 	struct visit *v = r->first;
 	size_t need;
 
@@ -100,7 +100,7 @@ static void reader_on_work(uv_work_t *work)
 	reading_end(r->shared, v);
 }
 
-static struct visit *reader_take(struct reader *r, struct visit **at)
+static struct visit *parser_thread_take(struct parser_thread *r, struct visit **at)
 {
 	struct visit *v = *at;
 
@@ -114,7 +114,7 @@ static struct visit *reader_take(struct reader *r, struct visit **at)
 }
 
 /* The visit no longer waits in coded form. */
-static void reader_uncount_coded(struct reader *r, const struct visit *v)
+static void parser_thread_uncount_coded(struct parser_thread *r, const struct visit *v)
 {
 	if (!v->fetch.coded)
 		return;
@@ -123,13 +123,13 @@ static void reader_uncount_coded(struct reader *r, const struct visit *v)
 	fw_fetcher_set_undecoded(r->fetcher, r->coded_bytes);
 }
 
-static void reader_on_worked(uv_work_t *work, int status);
+static void parser_thread_on_worked(uv_work_t *work, int status);
 
 /*
  * Start the first visit in the queue if there is room. If nothing else is held, it may use any
  * amount.
  */
-static void reader_next(struct reader *r)
+static void parser_thread_next(struct parser_thread *r)
 {
 	size_t all = r->rules->parse_memory,
 	       room = !r->held_bytes ? SIZE_MAX :
@@ -141,14 +141,14 @@ static void reader_next(struct reader *r)
 	r->room = room;
 	r->busy = true;
 	r->since_ms = fw_mono_ms();
-	reader_uncount_coded(r, r->first);
-	if (uv_queue_work(r->loop, &r->work, reader_on_work, reader_on_worked))
+	parser_thread_uncount_coded(r, r->first);
+	if (uv_queue_work(r->loop, &r->work, parser_thread_on_work, parser_thread_on_worked))
 		abort(); /* fails only without a callback */
 }
 
-static void reader_on_worked(uv_work_t *work, int status)
+static void parser_thread_on_worked(uv_work_t *work, int status)
 {
-	struct reader *r = work->data;
+	struct parser_thread *r = work->data;
 
 	(void)status; /* never cancelled */
 	assert(r->busy && r->first);
@@ -157,17 +157,17 @@ static void reader_on_worked(uv_work_t *work, int status)
 	if (r->closed)
 		return;
 	if (!r->need)
-		r->done(reader_take(r, &r->first));
-	reader_next(r);
+		r->done(parser_thread_take(r, &r->first));
+	parser_thread_next(r);
 }
 
-void reader_init(struct reader *r)
+void parser_thread_init(struct parser_thread *r)
 {
 	r->end = &r->first;
 	r->work.data = r;
 }
 
-void reader_push(struct reader *r, struct visit *v)
+void parser_thread_push(struct parser_thread *r, struct visit *v)
 {
 	v->large = true;
 	v->next = NULL;
@@ -176,22 +176,22 @@ void reader_push(struct reader *r, struct visit *v)
 	r->n++;
 	r->coded_bytes += v->fetch.body.len;
 	fw_fetcher_set_undecoded(r->fetcher, r->coded_bytes);
-	reader_next(r);
+	parser_thread_next(r);
 }
 
-void reader_hold(struct reader *r, const struct visit *v)
+void parser_thread_hold(struct parser_thread *r, const struct visit *v)
 {
 	r->held_bytes += v->held_bytes;
 }
 
-void reader_release(struct reader *r, const struct visit *v)
+void parser_thread_release(struct parser_thread *r, const struct visit *v)
 {
 	assert(r->held_bytes >= v->held_bytes);
 	r->held_bytes -= v->held_bytes;
-	reader_next(r);
+	parser_thread_next(r);
 }
 
-struct visit *reader_take_back(struct reader *r)
+struct visit *parser_thread_take_back(struct parser_thread *r)
 {
 	struct visit **at = r->busy ? &r->first->next : &r->first;
 
@@ -199,11 +199,11 @@ struct visit *reader_take_back(struct reader *r)
 		return NULL;
 	if (!r->busy)
 		r->need = 0;
-	reader_uncount_coded(r, *at);
-	return reader_take(r, at);
+	parser_thread_uncount_coded(r, *at);
+	return parser_thread_take(r, at);
 }
 
-void reader_close(struct reader *r)
+void parser_thread_close(struct parser_thread *r)
 {
 	r->closed = true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The reader: decodes and parses large documents and makes rows of them, one at a time, in order of
- * arrival, on a thread of libuv's thread pool. The loop thread meanwhile continues with small
- * documents.
+ * The parser thread decodes and parses large documents and makes rows of them, one at a time, in
+ * order of arrival. It is one of libuv's thread pool. The loop thread meanwhile continues with
+ * small documents.
  *
  * Memory: parse_memory_bytes bounds the documents that are being read or wait for their commit. The
  * next one starts when its own ceiling fits beside them. Documents in the queue stay coded as
@@ -10,17 +10,17 @@
  *
  * Threads: the loop thread calls all functions.
  */
-#ifndef FW_ENGINE_READER_H
-#define FW_ENGINE_READER_H
+#ifndef FW_ENGINE_PARSER_THREAD_H
+#define FW_ENGINE_PARSER_THREAD_H
 
 #include <uv.h>
 
 #include "engine/run/visit.h"
 #include "engine/run/worker.h"
 
-#define READER_LARGE_BYTES ((size_t)256 << 10) /* a longer document, decoded, is large */
+#define PARSER_LARGE_BYTES ((size_t)256 << 10) /* a longer document, decoded, is large */
 
-struct reader {
+struct parser_thread {
 	uv_loop_t *loop;
 	struct fw_fetcher *fetcher;
 	const struct visit_rules *rules;
@@ -44,25 +44,25 @@ struct reader {
 	int64_t since_ms;
 };
 
-void reader_init(struct reader *r);
+void parser_thread_init(struct parser_thread *r);
 /*
  * Queue a visit whose fetch has ended with a coded body. `done` returns it, always from the loop.
  */
-void reader_push(struct reader *r, struct visit *v);
+void parser_thread_push(struct parser_thread *r, struct visit *v);
 /* The visit's outcome goes to the store: count its held_bytes. */
-void reader_hold(struct reader *r, const struct visit *v);
+void parser_thread_hold(struct parser_thread *r, const struct visit *v);
 /* The visit was stored: stop counting it. */
-void reader_release(struct reader *r, const struct visit *v);
+void parser_thread_release(struct parser_thread *r, const struct visit *v);
 /*
  * Take a waiting visit out of the queue, unread. NULL: none is left, except the one that is being
  * read.
  */
-struct visit *reader_take_back(struct reader *r);
+struct visit *parser_thread_take_back(struct parser_thread *r);
 /*
  * Start no more visits and do not call `done`; queued visits stay as they are. The loop runs on
  * until the current one is read.
  */
-void reader_close(struct reader *r);
+void parser_thread_close(struct parser_thread *r);
 
 /*
  * The calling thread reads this visit's document. If the process is killed before reading_end(),
