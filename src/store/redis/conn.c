@@ -313,7 +313,7 @@ int rs_conn_open(const struct rs_target *t, const char *host, int port, struct r
 		.createDouble = reply_on_double,
 		.createBool = reply_on_bool,
 #endif
-		.freeObject = reply_on_free
+		.freeObject = reply_on_free,
 	};
 	struct rs_conn *c = calloc(1, sizeof(*c));
 	int64_t deadline_ms = fw_mono_ms() + t->connect_timeout_ms;

@@ -273,14 +273,11 @@ static void stream_places_set(struct stream_texts *t)
 	}
 }
 
-#define SORT(columns)                                                                                 \
-	{                                                                                             \
-		"SELECT v.nth, " columns " FROM {rows} entries e WHERE e.id = v.spot", "nth:i spot:i" \
-	}
+#define SORT(columns) "SELECT v.nth, " columns " FROM {rows} entries e WHERE e.id = v.spot", "nth:i spot:i"
 static const struct sql_text STREAM_SORT[FW_SORT_N] = {
-	[FW_SORT_CHANGED] = SORT("e.changed_ms, e.seen_ms"),
-	[FW_SORT_TITLE] = SORT("e.title"),
-	[FW_SORT_AUTHOR] = SORT("e.author"),
+	[FW_SORT_CHANGED] = {SORT("e.changed_ms, e.seen_ms")},
+	[FW_SORT_TITLE] = {SORT("e.title")},
+	[FW_SORT_AUTHOR] = {SORT("e.author")},
 };
 
 /* Give the numbers so far their places in the order. */
