@@ -27,47 +27,31 @@
  */
 #define FORM_MAX ((size_t)2 << 20)
 #define LOGIN_MAX ((size_t)1 << 14)
-#define READER_GET(name, handler)                                                                              \
-	{                                                                                                      \
-		"GET", "/reader/" name, http_greader, .greader = handler, .scope = SCOPE_ACCOUNT, .pool = true \
-	}
-#define READER_POST(name, handler, again)                                                                    \
-	{                                                                                                    \
-		"POST", "/reader/" name, http_greader, .greader = handler, .body_max = FORM_MAX,             \
-						       .scope = SCOPE_ACCOUNT, .pool = true, .repeat = again \
-	}
+#define READER_GET(name, handler) \
+	"GET", "/reader/" name, http_greader, .reader = handler, .scope = SCOPE_ACCOUNT, .pool = true
+#define READER_FORM .body_max = FORM_MAX, .scope = SCOPE_ACCOUNT, .pool = true
+#define READER_POST(name, handler, again) \
+	"POST", "/reader/" name, http_greader, .reader = handler, READER_FORM, .repeat = again
 
 /* Fever: some clients add "/" to the URL that a user typed, some do not. */
-#define FEVER_FORM_MAX ((size_t)1 << 16)
-#define FEVER(path)                                                                                                 \
-	{"GET", path, http_greader, .greader = fever_api, .scope = SCOPE_FEVER, .pool = true},                      \
-	{                                                                                                           \
-		"POST", path, http_greader, .greader = fever_api, .body_max = FEVER_FORM_MAX, .scope = SCOPE_FEVER, \
-					    .pool = true, .repeat = true                                            \
-	}
+#define FEVER_FORM .body_max = (size_t)1 << 16, .scope = SCOPE_FEVER, .pool = true
+#define FEVER_GET(path) "GET", path, http_greader, .reader = fever_api, .scope = SCOPE_FEVER, .pool = true
+#define FEVER_POST(path) "POST", path, http_greader, .reader = fever_api, FEVER_FORM, .repeat = true
 
 /* Miniflux' API, where its clients look for it below the address that they are given. */
 #define MINIFLUX "/miniflux"
-#define MINIFLUX_ROUTE(method, name, handler, body, again)                                                       \
-	{                                                                                                        \
-		method, MINIFLUX "/v1/" name, http_miniflux, .greader = handler, .body_max = body,               \
-							     .scope = SCOPE_BASIC, .pool = true, .repeat = again \
-	}
+#define MINIFLUX_POOL .scope = SCOPE_BASIC, .pool = true
+#define MINIFLUX_ROUTE(method, name, handler, body, again) \
+	method, MINIFLUX "/v1/" name, http_miniflux, .reader = handler, .body_max = body, MINIFLUX_POOL, .repeat = again
 #define MINIFLUX_GET(name, handler) MINIFLUX_ROUTE("GET", name, handler, 0, true)
 #define MINIFLUX_PUT(name, handler, again) MINIFLUX_ROUTE("PUT", name, handler, FORM_MAX, again)
 #define MINIFLUX_POST(name, handler) MINIFLUX_ROUTE("POST", name, handler, FORM_MAX, false)
 #define MINIFLUX_DELETE(name, handler) MINIFLUX_ROUTE("DELETE", name, handler, 0, true)
 
 /* The page. Reading has no side effects; what changes something is a form. */
-#define WEB_GET(path, handler)                                                          \
-	{                                                                               \
-		"GET", path, http_web, .web = handler, .scope = SCOPE_WEB, .pool = true \
-	}
-#define WEB_POST(path, handler, again)                                                                          \
-	{                                                                                                       \
-		"POST", path, http_web, .web = handler, .body_max = FORM_MAX, .scope = SCOPE_WEB, .pool = true, \
-					.repeat = again                                                         \
-	}
+#define WEB_GET(path, handler) "GET", path, http_web, .web = handler, .scope = SCOPE_WEB, .pool = true
+#define WEB_POST(path, handler, again) \
+	"POST", path, http_web, .web = handler, .body_max = FORM_MAX, .scope = SCOPE_WEB, .pool = true, .repeat = again
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
@@ -111,108 +95,110 @@ static const struct route ROUTE[] = {
 		.raw = true, .repeat = true},
 	{"POST", "/accounts/ClientLogin", http_greader_login, .body_max = LOGIN_MAX, .scope = SCOPE_LOGIN,
 		.pool = true},
-	READER_GET("api/0/token", greader_token),
-	READER_GET("api/0/user-info", greader_user_info),
-	READER_GET("api/0/status", greader_status),
-	READER_GET("ping", greader_ping),
-	READER_GET("api/0/subscription/list", greader_subscription_list),
-	READER_POST("api/0/subscription/edit", greader_subscription_edit, false),
-	READER_POST("api/0/subscription/quickadd", greader_quickadd, false),
-	READER_GET("api/0/subscription/export", greader_export),
-	READER_POST("api/0/subscription/import", greader_import, false),
-	READER_GET("api/0/tag/list", greader_tag_list),
-	READER_POST("api/0/rename-tag", greader_rename_tag, false),
-	READER_POST("api/0/disable-tag", greader_disable_tag, false),
-	READER_GET("api/0/unread-count", greader_unread_count),
-	READER_GET("api/0/stream/items/ids", greader_ids),
-	READER_POST("api/0/stream/items/ids", greader_ids, true),
-	READER_GET("api/0/stream/items/contents", greader_items),
-	READER_POST("api/0/stream/items/contents", greader_items, true),
-	READER_GET("api/0/stream/contents", greader_contents),
-	READER_GET("api/0/stream/contents/{stream}", greader_contents),
-	READER_GET("atom/{stream}", greader_atom),
-	READER_POST("api/0/edit-tag", greader_edit_tag, true),
-	READER_POST("api/0/mark-all-as-read", greader_mark_all, true),
-	READER_GET("api/0/preference/list", greader_preferences),
-	READER_GET("api/0/preference/stream/list", greader_stream_preferences),
-	READER_POST("api/0/preference/set", greader_preference_set, true),
-	READER_POST("api/0/preference/stream/set", greader_preference_set, true),
-	READER_GET("api/0/friend/list", greader_friends),
-	FEVER("/fever/"),
-	FEVER("/fever"),
-	MINIFLUX_GET("me", miniflux_me),
-	MINIFLUX_GET("version", miniflux_version),
-	MINIFLUX_GET("users", miniflux_users),
-	MINIFLUX_GET("users/{stream}", miniflux_user),
-	MINIFLUX_PUT("users/{id}/mark-all-as-read", miniflux_user_read, true),
-	MINIFLUX_GET("integrations/status", miniflux_integrations),
-	MINIFLUX_GET("api-keys", miniflux_keys),
-	MINIFLUX_POST("api-keys", miniflux_keys),
-	MINIFLUX_DELETE("api-keys/{id}", miniflux_keys),
-	MINIFLUX_GET("categories", miniflux_category_list),
-	MINIFLUX_POST("categories", miniflux_category_add),
-	MINIFLUX_PUT("categories/{id}", miniflux_category_set, true),
-	MINIFLUX_DELETE("categories/{id}", miniflux_category_remove),
-	MINIFLUX_GET("categories/{id}/feeds", miniflux_category_feeds),
-	MINIFLUX_GET("categories/{id}/entries", miniflux_category_entries),
-	MINIFLUX_GET("categories/{id}/entries/{id}", miniflux_category_entry),
-	MINIFLUX_PUT("categories/{id}/mark-all-as-read", miniflux_category_read, true),
-	MINIFLUX_PUT("categories/{id}/refresh", miniflux_category_refresh, true),
-	MINIFLUX_GET("feeds", miniflux_feed_list),
-	MINIFLUX_POST("feeds", miniflux_feed_add),
-	MINIFLUX_GET("feeds/counters", miniflux_counters),
-	MINIFLUX_PUT("feeds/refresh", miniflux_refresh, true),
-	MINIFLUX_GET("feeds/{id}", miniflux_feed_get),
-	MINIFLUX_PUT("feeds/{id}", miniflux_feed_set, true),
-	MINIFLUX_DELETE("feeds/{id}", miniflux_feed_remove),
-	MINIFLUX_GET("feeds/{id}/icon", miniflux_feed_icon),
-	MINIFLUX_PUT("feeds/{id}/refresh", miniflux_feed_refresh, true),
-	MINIFLUX_PUT("feeds/{id}/mark-all-as-read", miniflux_feed_read, true),
-	MINIFLUX_GET("feeds/{id}/entries", miniflux_feed_entries),
-	MINIFLUX_GET("feeds/{id}/entries/{id}", miniflux_feed_entry),
-	MINIFLUX_GET("icons/{id}", miniflux_icon),
-	MINIFLUX_GET("entries", miniflux_entry_list),
-	MINIFLUX_GET("entries/ids", miniflux_entry_ids),
-	MINIFLUX_PUT("entries", miniflux_entries_set, true),
-	MINIFLUX_GET("entries/{id}", miniflux_entry_get),
-	MINIFLUX_PUT("entries/{id}/bookmark", miniflux_star, false),
-	MINIFLUX_PUT("entries/{id}/star", miniflux_star, false),
-	MINIFLUX_POST("entries/{id}/save", miniflux_save),
-	MINIFLUX_GET("entries/{id}/fetch-content", miniflux_content),
-	MINIFLUX_PUT("flush-history", miniflux_flush, true),
-	MINIFLUX_DELETE("flush-history", miniflux_flush),
-	MINIFLUX_POST("discover", miniflux_discover),
-	MINIFLUX_GET("export", greader_export),
-	MINIFLUX_POST("import", miniflux_import),
+	{READER_GET("api/0/token", greader_token)},
+	{READER_GET("api/0/user-info", greader_user_info)},
+	{READER_GET("api/0/status", greader_status)},
+	{READER_GET("ping", greader_ping)},
+	{READER_GET("api/0/subscription/list", greader_subscription_list)},
+	{READER_POST("api/0/subscription/edit", greader_subscription_edit, false)},
+	{READER_POST("api/0/subscription/quickadd", greader_quickadd, false)},
+	{READER_GET("api/0/subscription/export", greader_export)},
+	{READER_POST("api/0/subscription/import", greader_import, false)},
+	{READER_GET("api/0/tag/list", greader_tag_list)},
+	{READER_POST("api/0/rename-tag", greader_rename_tag, false)},
+	{READER_POST("api/0/disable-tag", greader_disable_tag, false)},
+	{READER_GET("api/0/unread-count", greader_unread_count)},
+	{READER_GET("api/0/stream/items/ids", greader_ids)},
+	{READER_POST("api/0/stream/items/ids", greader_ids, true)},
+	{READER_GET("api/0/stream/items/contents", greader_items)},
+	{READER_POST("api/0/stream/items/contents", greader_items, true)},
+	{READER_GET("api/0/stream/contents", greader_contents)},
+	{READER_GET("api/0/stream/contents/{stream}", greader_contents)},
+	{READER_GET("atom/{stream}", greader_atom)},
+	{READER_POST("api/0/edit-tag", greader_edit_tag, true)},
+	{READER_POST("api/0/mark-all-as-read", greader_mark_all, true)},
+	{READER_GET("api/0/preference/list", greader_preferences)},
+	{READER_GET("api/0/preference/stream/list", greader_stream_preferences)},
+	{READER_POST("api/0/preference/set", greader_preference_set, true)},
+	{READER_POST("api/0/preference/stream/set", greader_preference_set, true)},
+	{READER_GET("api/0/friend/list", greader_friends)},
+	{FEVER_GET("/fever/")},
+	{FEVER_POST("/fever/")},
+	{FEVER_GET("/fever")},
+	{FEVER_POST("/fever")},
+	{MINIFLUX_GET("me", miniflux_me)},
+	{MINIFLUX_GET("version", miniflux_version)},
+	{MINIFLUX_GET("users", miniflux_users)},
+	{MINIFLUX_GET("users/{stream}", miniflux_user)},
+	{MINIFLUX_PUT("users/{id}/mark-all-as-read", miniflux_user_read, true)},
+	{MINIFLUX_GET("integrations/status", miniflux_integrations)},
+	{MINIFLUX_GET("api-keys", miniflux_keys)},
+	{MINIFLUX_POST("api-keys", miniflux_keys)},
+	{MINIFLUX_DELETE("api-keys/{id}", miniflux_keys)},
+	{MINIFLUX_GET("categories", miniflux_category_list)},
+	{MINIFLUX_POST("categories", miniflux_category_add)},
+	{MINIFLUX_PUT("categories/{id}", miniflux_category_set, true)},
+	{MINIFLUX_DELETE("categories/{id}", miniflux_category_remove)},
+	{MINIFLUX_GET("categories/{id}/feeds", miniflux_category_feeds)},
+	{MINIFLUX_GET("categories/{id}/entries", miniflux_category_entries)},
+	{MINIFLUX_GET("categories/{id}/entries/{id}", miniflux_category_entry)},
+	{MINIFLUX_PUT("categories/{id}/mark-all-as-read", miniflux_category_read, true)},
+	{MINIFLUX_PUT("categories/{id}/refresh", miniflux_category_refresh, true)},
+	{MINIFLUX_GET("feeds", miniflux_feed_list)},
+	{MINIFLUX_POST("feeds", miniflux_feed_add)},
+	{MINIFLUX_GET("feeds/counters", miniflux_counters)},
+	{MINIFLUX_PUT("feeds/refresh", miniflux_refresh, true)},
+	{MINIFLUX_GET("feeds/{id}", miniflux_feed_get)},
+	{MINIFLUX_PUT("feeds/{id}", miniflux_feed_set, true)},
+	{MINIFLUX_DELETE("feeds/{id}", miniflux_feed_remove)},
+	{MINIFLUX_GET("feeds/{id}/icon", miniflux_feed_icon)},
+	{MINIFLUX_PUT("feeds/{id}/refresh", miniflux_feed_refresh, true)},
+	{MINIFLUX_PUT("feeds/{id}/mark-all-as-read", miniflux_feed_read, true)},
+	{MINIFLUX_GET("feeds/{id}/entries", miniflux_feed_entries)},
+	{MINIFLUX_GET("feeds/{id}/entries/{id}", miniflux_feed_entry)},
+	{MINIFLUX_GET("icons/{id}", miniflux_icon)},
+	{MINIFLUX_GET("entries", miniflux_entry_list)},
+	{MINIFLUX_GET("entries/ids", miniflux_entry_ids)},
+	{MINIFLUX_PUT("entries", miniflux_entries_set, true)},
+	{MINIFLUX_GET("entries/{id}", miniflux_entry_get)},
+	{MINIFLUX_PUT("entries/{id}/bookmark", miniflux_star, false)},
+	{MINIFLUX_PUT("entries/{id}/star", miniflux_star, false)},
+	{MINIFLUX_POST("entries/{id}/save", miniflux_save)},
+	{MINIFLUX_GET("entries/{id}/fetch-content", miniflux_content)},
+	{MINIFLUX_PUT("flush-history", miniflux_flush, true)},
+	{MINIFLUX_DELETE("flush-history", miniflux_flush)},
+	{MINIFLUX_POST("discover", miniflux_discover)},
+	{MINIFLUX_GET("export", greader_export)},
+	{MINIFLUX_POST("import", miniflux_import)},
 	{"GET", MINIFLUX "/healthcheck", http_miniflux_health, .scope = SCOPE_OPEN},
 	{"GET", MINIFLUX "/version", http_miniflux_version, .scope = SCOPE_OPEN},
-	WEB_GET("/", web_river),
-	WEB_GET("/entry", web_entry),
-	WEB_GET("/icon", web_icon),
-	WEB_GET("/login", web_login_again),
+	{WEB_GET("/", web_river)},
+	{WEB_GET("/entry", web_entry)},
+	{WEB_GET("/icon", web_icon)},
+	{WEB_GET("/login", web_login_again)},
 	{"POST", "/login", http_web, .web = web_login, .body_max = LOGIN_MAX, .scope = SCOPE_WEB, .pool = true},
-	WEB_POST("/logout", web_logout, false),
-	WEB_POST("/read", web_read, true),
-	WEB_POST("/star", web_star, false),
-	WEB_POST("/label", web_label, true),
-	WEB_POST("/all", web_mark_all, true),
-	WEB_GET("/add", web_add),
-	WEB_POST("/preview", web_preview, false),
-	WEB_POST("/subscribe", web_subscribe, false),
-	WEB_POST("/collected", web_collected, true),
-	WEB_GET("/feeds", web_feeds),
-	WEB_POST("/subscription", web_subscription, true),
-	WEB_POST("/unsubscribe", web_unsubscribe, false),
-	WEB_POST("/folder", web_folder, false),
-	WEB_POST("/instead", web_instead, false),
+	{WEB_POST("/logout", web_logout, false)},
+	{WEB_POST("/read", web_read, true)},
+	{WEB_POST("/star", web_star, false)},
+	{WEB_POST("/label", web_label, true)},
+	{WEB_POST("/all", web_mark_all, true)},
+	{WEB_GET("/add", web_add)},
+	{WEB_POST("/preview", web_preview, false)},
+	{WEB_POST("/subscribe", web_subscribe, false)},
+	{WEB_POST("/collected", web_collected, true)},
+	{WEB_GET("/feeds", web_feeds)},
+	{WEB_POST("/subscription", web_subscription, true)},
+	{WEB_POST("/unsubscribe", web_unsubscribe, false)},
+	{WEB_POST("/folder", web_folder, false)},
+	{WEB_POST("/instead", web_instead, false)},
 	{"POST", "/poll", http_web, .web = web_poll, .body_max = LOGIN_MAX, .scope = SCOPE_WEB, .web_admin = true,
 		.pool = true},
-	WEB_GET("/account", web_account),
-	WEB_POST("/password", web_password, false),
-	WEB_POST("/revoke", web_revoke, false),
-	WEB_POST("/token", web_token, false),
-	WEB_GET("/export", web_export),
-	WEB_POST("/import", web_import, false),
+	{WEB_GET("/account", web_account)},
+	{WEB_POST("/password", web_password, false)},
+	{WEB_POST("/revoke", web_revoke, false)},
+	{WEB_POST("/token", web_token, false)},
+	{WEB_GET("/export", web_export)},
+	{WEB_POST("/import", web_import, false)},
 	{"GET", "/runs", http_web, .web = web_runs, .scope = SCOPE_WEB, .web_admin = true, .pool = true},
 	{"GET", "/picture", http_web, .web = web_picture, .scope = SCOPE_WEB, .web_admin = true, .pool = true},
 	{"GET", "/orders", http_web, .web = web_orders, .scope = SCOPE_WEB, .web_admin = true, .pool = true},

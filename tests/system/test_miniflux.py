@@ -109,7 +109,7 @@ def numbers(x):
 def routes():
     """Method and path of each route, from the server's table."""
     with open(os.path.join(ROOT, "src", "http", "routes.c"), encoding="utf-8") as f:
-        rows = re.findall(r'\tMINIFLUX_(GET|PUT|POST|DELETE)\("([^"]+)"', f.read())
+        rows = re.findall(r'{MINIFLUX_(GET|PUT|POST|DELETE)\("([^"]+)"', f.read())
     equal(len(rows), ROUTES)
     return [(method, path.replace("{id}", "1").replace("{stream}", "alice")) for method, path in rows]
 

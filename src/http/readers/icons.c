@@ -64,7 +64,7 @@ static void icon_want(struct request *r, struct fw_str url)
 
 /* The feeds by the addresses of their icons. */
 struct icons_reading {
-	struct greader_feed **feed;
+	struct reader_feed **feed;
 	size_t n;
 	int64_t now_ms;
 	struct fw_str *url; /* the different ones; of each: */
@@ -83,7 +83,7 @@ static int icons_compare(struct fw_str a, struct fw_str b)
 static int icons_by_url(const void *x, const void *y)
 {
 	return icons_compare(
-		(*(struct greader_feed *const *)x)->icon_at.url, (*(struct greader_feed *const *)y)->icon_at.url);
+		(*(struct reader_feed *const *)x)->icon_at.url, (*(struct reader_feed *const *)y)->icon_at.url);
 }
 
 static int icons_url_find(const void *x, const void *y)
@@ -92,19 +92,19 @@ static int icons_url_find(const void *x, const void *y)
 }
 
 /* The feeds that have an address, or a second one, in its order; and the different addresses. */
-static int icons_sort(struct greader *g, const struct greader_feeds *f, bool second, struct icons_reading *r)
+static int icons_sort(struct reader *rd, const struct reader_feeds *f, bool second, struct icons_reading *r)
 {
-	r->feed = fw_arena_calloc(&g->p.arena, f->n + 1, sizeof(*r->feed));
-	r->url = fw_arena_calloc(&g->p.arena, f->n + 1, sizeof(*r->url));
-	r->first = fw_arena_calloc(&g->p.arena, f->n + 1, sizeof(*r->first));
-	r->fresh = fw_arena_calloc(&g->p.arena, f->n + 1, sizeof(*r->fresh));
+	r->feed = fw_arena_calloc(&rd->p.arena, f->n + 1, sizeof(*r->feed));
+	r->url = fw_arena_calloc(&rd->p.arena, f->n + 1, sizeof(*r->url));
+	r->first = fw_arena_calloc(&rd->p.arena, f->n + 1, sizeof(*r->first));
+	r->fresh = fw_arena_calloc(&rd->p.arena, f->n + 1, sizeof(*r->fresh));
 	if (!r->feed || !r->url || !r->first || !r->fresh)
-		return fw_no_memory(&g->err);
+		return fw_no_memory(&rd->err);
 	for (size_t i = 0; i < f->n; i++) {
-		struct greader_feed *feed = &f->feed[i];
+		struct reader_feed *feed = &f->feed[i];
 
 		if (!second)
-			feed->icon_at = http_icon_address(&g->p.arena, feed->icon, feed->home, feed->url);
+			feed->icon_at = http_icon_address(&rd->p.arena, feed->icon, feed->home, feed->url);
 		if (feed->icon_at.url.p && feed->icon_at.second == second)
 			r->feed[r->n++] = feed;
 	}
@@ -115,7 +115,7 @@ static int icons_sort(struct greader *g, const struct greader_feeds *f, bool sec
 		r->first[r->url_n] = i;
 		r->url[r->url_n++] = r->feed[i]->icon_at.url;
 	}
-	return g->p.arena.failed ? fw_no_memory(&g->err) : 0;
+	return rd->p.arena.failed ? fw_no_memory(&rd->err) : 0;
 }
 
 static int icons_found(void *ctx, const struct fw_icon *icon)
@@ -139,25 +139,25 @@ static int icons_found(void *ctx, const struct fw_icon *icon)
 	return 0;
 }
 
-static int icons_pass(struct greader *g, const struct greader_feeds *f, bool second)
+static int icons_pass(struct reader *rd, const struct reader_feeds *f, bool second)
 {
-	struct icons_reading r = {.now_ms = http_now_ms(g->r)};
-	int rc = icons_sort(g, f, second, &r);
+	struct icons_reading r = {.now_ms = http_now_ms(rd->r)};
+	int rc = icons_sort(rd, f, second, &r);
 
 	if (!rc && r.url_n)
-		rc = fw_icon_find(g->r->store, r.url, r.url_n, false, icons_found, &r, &g->err);
+		rc = fw_icon_find(rd->r->store, r.url, r.url_n, false, icons_found, &r, &rd->err);
 	for (size_t i = 0; !rc && i < r.url_n; i++) {
 		if (!r.fresh[i])
-			icon_want(g->r, r.url[i]);
+			icon_want(rd->r, r.url[i]);
 	}
 	return rc;
 }
 
-int http_icons_read(struct greader *g, const struct greader_feeds *f)
+int http_icons_read(struct reader *rd, const struct reader_feeds *f)
 {
-	int rc = icons_pass(g, f, false);
+	int rc = icons_pass(rd, f, false);
 
-	return rc ? rc : icons_pass(g, f, true);
+	return rc ? rc : icons_pass(rd, f, true);
 }
 
 /* ---- one ------------------------------------------------------------------------------------- */

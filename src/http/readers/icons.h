@@ -20,7 +20,7 @@ struct fw_str http_icon_named(struct fw_arena *a, const struct fw_feed *f);
  */
 struct icon_address http_icon_address(struct fw_arena *a, struct fw_str named, struct fw_str home, struct fw_str url);
 /* Set icon_at and icon_id of feeds that were not read brief. */
-FW_MUST_CHECK int http_icons_read(struct greader *g, const struct greader_feeds *f);
+FW_MUST_CHECK int http_icons_read(struct reader *rd, const struct reader_feeds *f);
 /* The icon with its bytes, in the arena. out->type absent: there is none. */
 FW_MUST_CHECK int http_icon_get(
 	struct request *r, struct fw_arena *a, const struct icon_address *at, struct fw_icon *out, struct fw_err *err);

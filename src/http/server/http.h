@@ -171,7 +171,7 @@ enum scope {
 	SCOPE_WEB,
 };
 
-struct greader;
+struct reader;
 struct web;
 
 struct route {
@@ -190,9 +190,9 @@ struct route {
 	enum scope scope;         /* the scope that a token needs */
 	bool pool;                /* it needs the store: a pool thread calls run, with r->store */
 	bool raw;                 /* the body stays compressed, because it is signed so; see http_body_unpack() */
-	enum MHD_Result (*greader)(struct greader *g); /* of http_greader() or http_miniflux() */
-	enum MHD_Result (*web)(struct web *w);         /* of http_web(): web.h */
-	bool web_admin;                                /* the account needs the right to see the operator's side */
+	enum MHD_Result (*reader)(struct reader *rd); /* of http_greader() or http_miniflux() */
+	enum MHD_Result (*web)(struct web *w);        /* of http_web(): web.h */
+	bool web_admin;                               /* the account needs the right to see the operator's side */
 	bool repeat; /* with pool: run again after the store failed; always so for GET */
 };
 
@@ -592,8 +592,8 @@ enum http_gate_state { GATE_TAKEN, GATE_LATER, GATE_FULL };
 #define GATE_WAITING_MAX 64
 /* address.c: the request no longer waits for a discovery. */
 void http_discovery_forget(struct request *r);
-enum http_gate_state http_gate_enter(struct http_gate *g, struct request *r);
-void http_gate_leave(struct http_gate *g);
+enum http_gate_state http_gate_enter(struct http_gate *rd, struct request *r);
+void http_gate_leave(struct http_gate *rd);
 void http_gate_forget(struct request *r); /* the request ends: it waits no longer */
 
 /* ---- body.c ---------------------------------------------------------------------------------- */

@@ -254,7 +254,7 @@ START_TEST(table)
 		ck_assert(r[i].body_max == 0 || strcmp(r[i].method, "GET") != 0);
 		ck_assert((r[i].scope == SCOPE_ACCOUNT || r[i].scope == SCOPE_FEVER) == (r[i].run == http_greader));
 		ck_assert((r[i].scope == SCOPE_BASIC) == (r[i].run == http_miniflux));
-		ck_assert(reader == (r[i].greader != NULL));
+		ck_assert(reader == (r[i].reader != NULL));
 		ck_assert((r[i].run == http_web) == (r[i].web != NULL));
 		ck_assert(page == (r[i].run == http_web || r[i].run == http_web_script || r[i].run == http_web_style));
 		/* whose forms have a secret: what changes something has a body */

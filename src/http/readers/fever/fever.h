@@ -12,7 +12,7 @@
 #include "http/server/form.h"
 #include "http/server/http.h"
 
-struct greader;
+struct reader;
 
 #define FEVER_PAGE 50 /* items of one response, as the API says */
 #define FEVER_IDS_MAX 10000
@@ -41,8 +41,8 @@ const char *fever_mark_read(const struct http_form *f, struct fever_mark *out);
 
 /* ---- fever.c --------------------------------------------------------------------------------- */
 
-/* Whose key is in the form? Sets g->account. False: responded. */
-FW_MUST_CHECK bool fever_authorize(struct greader *g, enum MHD_Result *ok);
-enum MHD_Result fever_api(struct greader *g);
+/* Whose key is in the form? Sets rd->account. False: responded. */
+FW_MUST_CHECK bool fever_authorize(struct reader *rd, enum MHD_Result *ok);
+enum MHD_Result fever_api(struct reader *rd);
 
 #endif

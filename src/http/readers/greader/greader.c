@@ -7,50 +7,50 @@
 
 /* ---- responses ------------------------------------------------------------------------------- */
 
-enum MHD_Result greader_text(struct greader *g, unsigned status, const char *text)
+enum MHD_Result reader_text(struct reader *rd, unsigned status, const char *text)
 {
 	struct fw_buf out = FW_BUF_INIT(0);
 
 	fw_buf_adds(&out, text);
-	return http_send(g->r, status, "text/plain; charset=UTF-8", &out);
+	return http_send(rd->r, status, "text/plain; charset=UTF-8", &out);
 }
 
-enum MHD_Result greader_ok(struct greader *g)
+enum MHD_Result greader_ok(struct reader *rd)
 {
-	return greader_text(g, MHD_HTTP_OK, "OK");
+	return reader_text(rd, MHD_HTTP_OK, "OK");
 }
 
 /*
  * Without an ETag: liferea remembers one, and takes a 304 for a failure, after which it updates no
  * feed.
  */
-enum MHD_Result greader_json_status(struct greader *g, unsigned status, int rc)
+enum MHD_Result reader_json_status(struct reader *rd, unsigned status, int rc)
 {
 	struct MHD_Response *m;
 
 	if (rc)
-		return http_store_failed(g->r, rc, &g->err);
-	m = http_response(g->r, status, "application/json; charset=UTF-8", &g->p.out);
+		return http_store_failed(rd->r, rc, &rd->err);
+	m = http_response(rd->r, status, "application/json; charset=UTF-8", &rd->p.out);
 	if (m && MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "private, no-store"))
-		return http_respond(g->r, status, m);
+		return http_respond(rd->r, status, m);
 	if (m)
 		MHD_destroy_response(m);
 	return MHD_NO;
 }
 
-enum MHD_Result greader_json(struct greader *g, int rc)
+enum MHD_Result reader_json(struct reader *rd, int rc)
 {
-	return greader_json_status(g, MHD_HTTP_OK, rc);
+	return reader_json_status(rd, MHD_HTTP_OK, rc);
 }
 
-enum MHD_Result greader_wrong(struct greader *g, const char *name, const char *expected)
+enum MHD_Result reader_wrong(struct reader *rd, const char *name, const char *expected)
 {
-	struct fw_str got = http_form_get(&g->form, name);
+	struct fw_str got = http_form_get(&rd->form, name);
 
 	if (!got.p)
 		return http_problem(
-			g->r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "missing parameter: %s (%s)", name, expected);
-	return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "invalid %s '%.*s' (expected %s)", name,
+			rd->r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "missing parameter: %s (%s)", name, expected);
+	return http_problem(rd->r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "invalid %s '%.*s' (expected %s)", name,
 		(int)FW_MIN(got.len, (size_t)60), got.p, expected);
 }
 
@@ -63,35 +63,35 @@ static enum MHD_Result greader_query_add(void *ctx, enum MHD_ValueKind kind, con
 	return MHD_YES;
 }
 
-bool greader_form_read(struct greader *g, struct fw_str body, enum MHD_Result *ok)
+bool reader_form_read(struct reader *rd, struct fw_str body, enum MHD_Result *ok)
 {
-	int rc = http_form_read(&g->p.arena, body, HTTP_PARAMS_MAX, &g->form);
+	int rc = http_form_read(&rd->p.arena, body, HTTP_PARAMS_MAX, &rd->form);
 
 	if (rc) {
-		*ok = rc == FW_ELIMIT ? http_problem(g->r, MHD_HTTP_CONTENT_TOO_LARGE, "too_large",
+		*ok = rc == FW_ELIMIT ? http_problem(rd->r, MHD_HTTP_CONTENT_TOO_LARGE, "too_large",
 						"the request has more than %d parameters", FORM_FIELDS_MAX) :
-					http_store_failed(g->r, rc, &g->err);
+					http_store_failed(rd->r, rc, &rd->err);
 		return false;
 	}
-	(void)MHD_get_connection_values(g->r->conn, MHD_GET_ARGUMENT_KIND, greader_query_add, &g->form);
+	(void)MHD_get_connection_values(rd->r->conn, MHD_GET_ARGUMENT_KIND, greader_query_add, &rd->form);
 	return true;
 }
 
 enum MHD_Result http_greader(struct request *r)
 {
 	/* an OPML file is no form */
-	struct fw_str body = r->route->greader == greader_import ? FW_STR("") : fw_buf_str(&r->body);
-	struct greader g = {.r = r};
+	struct fw_str body = r->route->reader == greader_import ? FW_STR("") : fw_buf_str(&r->body);
+	struct reader rd = {.r = r};
 	enum MHD_Result ok = MHD_NO;
 
 	atomic_fetch_add_explicit(
 		&r->thread->h->reader_n[r->route->scope == SCOPE_FEVER ? READER_FEVER : READER_GREADER], 1,
 		memory_order_relaxed);
-	list_page_begin(&g.p, r);
-	g.p.arena.max_bytes = GREADER_ARENA_BYTES;
-	if (greader_form_read(&g, body, &ok) && greader_authorize(&g, &ok) && http_account_may(r, g.account.id, &ok))
-		ok = r->route->greader(&g);
-	fw_buf_finish(&g.p.out);
-	fw_arena_finish(&g.p.arena);
+	list_page_begin(&rd.p, r);
+	rd.p.arena.max_bytes = READER_ARENA_BYTES;
+	if (reader_form_read(&rd, body, &ok) && greader_authorize(&rd, &ok) && http_account_may(r, rd.account.id, &ok))
+		ok = r->route->reader(&rd);
+	fw_buf_finish(&rd.p.out);
+	fw_arena_finish(&rd.p.arena);
 	return ok;
 }

@@ -28,22 +28,22 @@ static int64_t item_seconds(int64_t ms)
 	return ms / FW_SECOND_MS - (ms % FW_SECOND_MS < 0);
 }
 
-int64_t greader_published_s(const struct fw_entry_row *e)
+int64_t reader_published_s(const struct fw_entry_row *e)
 {
 	return item_seconds(item_published_ms(e));
 }
 
 /* What an item names of its feed: by the account's subscription, else by the entry. */
-static struct greader_feed item_feed(const struct greader_writer *w, const struct fw_entry_row *e)
+static struct reader_feed item_feed(const struct greader_writer *w, const struct fw_entry_row *e)
 {
-	const struct greader_feed *f = greader_feed_find(&w->feeds, e->feed_id);
+	const struct reader_feed *f = reader_feed_find(&w->feeds, e->feed_id);
 
-	return f ? *f : (struct greader_feed){.id = e->feed_id, .title = e->feed_title, .url = e->feed_url};
+	return f ? *f : (struct reader_feed){.id = e->feed_id, .title = e->feed_title, .url = e->feed_url};
 }
 
-void greader_html(struct greader *g, const struct fw_entry_row *e, struct fw_buf *html)
+void reader_html(struct reader *rd, const struct fw_entry_row *e, struct fw_buf *html)
 {
-	struct fw_view_work work = {.cache = g->r->thread->h->views};
+	struct fw_view_work work = {.cache = rd->r->thread->h->views};
 	struct fw_err err = {0};
 
 	fw_buf_reset(html);
@@ -52,7 +52,7 @@ void greader_html(struct greader *g, const struct fw_entry_row *e, struct fw_buf
 	if (!html->len)
 		fw_xml_escape(html, e->summary, FW_XML_TEXT);
 	if (html->rc)
-		g->p.out.rc = html->rc;
+		rd->p.out.rc = html->rc;
 }
 
 /* ---- labels ---------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ void greader_html(struct greader *g, const struct fw_entry_row *e, struct fw_buf
 static int item_label_read(void *ctx, const struct fw_label *label)
 {
 	struct greader_writer *w = ctx;
-	struct fw_arena *a = &w->g->p.arena;
+	struct fw_arena *a = &w->rd->p.arena;
 
 	if (w->label_n == w->label_cap) {
 		size_t cap = w->label_cap ? 2 * w->label_cap : 16;
@@ -77,10 +77,10 @@ static int item_label_read(void *ctx, const struct fw_label *label)
 
 int greader_writer_begin(struct greader_writer *w, int64_t feed_id)
 {
-	struct greader *g = w->g;
-	int rc = greader_feeds_read(g, feed_id, false, &w->feeds);
+	struct reader *rd = w->rd;
+	int rc = reader_feeds_read(rd, feed_id, false, &w->feeds);
 
-	return rc ? rc : fw_account_label_list(g->r->store, g->account.id, item_label_read, w, &g->err);
+	return rc ? rc : fw_account_label_list(rd->r->store, rd->account.id, item_label_read, w, &rd->err);
 }
 
 static struct fw_str item_label_name(const struct greader_writer *w, int64_t id)
@@ -124,9 +124,9 @@ static void item_link(struct fw_json *j, const char *key, struct fw_str url, con
 }
 
 static void item_category_list(
-	const struct greader_writer *w, const struct fw_stream_entry *e, const struct greader_feed *f)
+	const struct greader_writer *w, const struct fw_stream_entry *e, const struct reader_feed *f)
 {
-	struct fw_json *j = &w->g->p.j;
+	struct fw_json *j = &w->rd->p.j;
 
 	fw_json_array(j, "categories");
 	fw_json_cstr(j, NULL, GREADER_STATE "reading-list");
@@ -145,7 +145,7 @@ static void item_category_list(
 	fw_json_end(j);
 }
 
-static void item_origin(struct fw_json *j, const struct greader_feed *f)
+static void item_origin(struct fw_json *j, const struct reader_feed *f)
 {
 	char id[32];
 
@@ -181,7 +181,7 @@ static void item_enclosures(struct greader_writer *w, const struct fw_entry_row 
 
 static void item_enclosure_json(struct greader_writer *w, struct fw_str url, struct fw_str type, int64_t bytes)
 {
-	struct fw_json *j = &w->g->p.j;
+	struct fw_json *j = &w->rd->p.j;
 
 	fw_json_object(j, NULL);
 	fw_json_str(j, "href", url);
@@ -194,8 +194,8 @@ static void item_enclosure_json(struct greader_writer *w, struct fw_str url, str
 static void item_json(struct greader_writer *w, const struct fw_stream_entry *se)
 {
 	const struct fw_entry_row *e = se->entry;
-	struct greader_feed f = item_feed(w, e);
-	struct fw_json *j = &w->g->p.j;
+	struct reader_feed f = item_feed(w, e);
+	struct fw_json *j = &w->rd->p.j;
 	char id[GREADER_ITEM_MAX];
 
 	greader_item_write(id, e->id);
@@ -203,7 +203,7 @@ static void item_json(struct greader_writer *w, const struct fw_stream_entry *se
 	fw_json_cstr(j, "id", id);
 	item_number_text(j, "crawlTimeMsec", e->seen_ms);
 	item_number_text(j, "timestampUsec", e->seen_ms * 1000);
-	fw_json_int(j, "published", greader_published_s(e));
+	fw_json_int(j, "published", reader_published_s(e));
 	fw_json_int(j, "updated", item_seconds(item_updated_ms(e)));
 	fw_json_text(j, "title", e->title);
 	item_link(j, "canonical", e->url, NULL);
@@ -269,10 +269,10 @@ static void item_atom_state(struct fw_buf *out, const char *name)
 static void item_atom_enclosure(struct greader_writer *w, struct fw_str url, struct fw_str type, int64_t bytes)
 {
 	(void)bytes;
-	item_atom_link(&w->g->p.out, "enclosure", type, url);
+	item_atom_link(&w->rd->p.out, "enclosure", type, url);
 }
 
-static void item_atom_source(struct fw_buf *out, const struct greader_feed *f)
+static void item_atom_source(struct fw_buf *out, const struct reader_feed *f)
 {
 	fw_buf_addf(out, "<source gr:stream-id=\"feed/%lld\"><id>tag:google.com,2005:reader/feed/%lld</id>",
 		(long long)f->id, (long long)f->id);
@@ -284,8 +284,8 @@ static void item_atom_source(struct fw_buf *out, const struct greader_feed *f)
 static void item_atom(struct greader_writer *w, const struct fw_stream_entry *se)
 {
 	const struct fw_entry_row *e = se->entry;
-	struct greader_feed f = item_feed(w, e);
-	struct fw_buf *out = &w->g->p.out;
+	struct reader_feed f = item_feed(w, e);
+	struct fw_buf *out = &w->rd->p.out;
 
 	fw_buf_addf(out, "<entry gr:crawl-timestamp-msec=\"%lld\"><id>" GREADER_ITEM "%016llx</id>",
 		(long long)e->seen_ms, (unsigned long long)e->id);
@@ -316,7 +316,7 @@ static void item_atom(struct greader_writer *w, const struct fw_stream_entry *se
 
 void greader_item_add(struct greader_writer *w, const struct fw_stream_entry *e)
 {
-	greader_html(w->g, e->entry, &w->html);
+	reader_html(w->rd, e->entry, &w->html);
 	if (w->atom)
 		item_atom(w, e);
 	else
@@ -325,7 +325,7 @@ void greader_item_add(struct greader_writer *w, const struct fw_stream_entry *e)
 
 void greader_atom_begin(struct greader_writer *w, struct fw_str id, struct fw_str title)
 {
-	struct fw_buf *out = &w->g->p.out;
+	struct fw_buf *out = &w->rd->p.out;
 
 	fw_buf_adds(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\" "
@@ -338,7 +338,7 @@ void greader_atom_begin(struct greader_writer *w, struct fw_str id, struct fw_st
 
 void greader_atom_end(struct greader_writer *w, int64_t updated_ms, int64_t next_id)
 {
-	struct fw_buf *out = &w->g->p.out;
+	struct fw_buf *out = &w->rd->p.out;
 
 	if (next_id)
 		fw_buf_addf(out, "<gr:continuation>%lld</gr:continuation>", (long long)next_id);

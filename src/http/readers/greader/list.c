@@ -31,14 +31,14 @@ static void list_feed_id(struct fw_json *j, const char *key, int64_t id)
 /* ---- subscriptions in memory ----------------------------------------------------------------- */
 
 struct list_reading {
-	struct greader_feeds *out;
+	struct reader_feeds *out;
 	struct fw_arena *a;
 };
 
 static int list_feed_add(void *ctx, const struct fw_subscription *s)
 {
 	struct list_reading *l = ctx;
-	struct greader_feeds *f = l->out;
+	struct reader_feeds *f = l->out;
 
 	if (f->n == f->cap) {
 		size_t cap = f->cap ? 2 * f->cap : 64;
@@ -48,7 +48,7 @@ static int list_feed_add(void *ctx, const struct fw_subscription *s)
 		if (!f->feed)
 			return FW_ENOMEM;
 	}
-	f->feed[f->n] = (struct greader_feed){.id = s->feed_id,
+	f->feed[f->n] = (struct reader_feed){.id = s->feed_id,
 		.unread_n = s->unread_n,
 		.newest_ms = s->newest_ms,
 		.folder = fw_arena_str(l->a, s->folder)};
@@ -68,17 +68,17 @@ static int list_feed_add(void *ctx, const struct fw_subscription *s)
 	return l->a->failed ? FW_ENOMEM : 0;
 }
 
-int greader_feeds_read(struct greader *g, int64_t feed_id, bool brief, struct greader_feeds *out)
+int reader_feeds_read(struct reader *rd, int64_t feed_id, bool brief, struct reader_feeds *out)
 {
-	struct list_reading l = {out, &g->p.arena};
+	struct list_reading l = {out, &rd->p.arena};
 	int rc;
 
-	*out = (struct greader_feeds){.n = 0};
-	rc = fw_account_subscription_list(g->r->store, g->account.id, feed_id, brief, list_feed_add, &l, &g->err);
+	*out = (struct reader_feeds){.n = 0};
+	rc = fw_account_subscription_list(rd->r->store, rd->account.id, feed_id, brief, list_feed_add, &l, &rd->err);
 	return rc == FW_ENOTFOUND ? 0 : rc; /* of a feed that is not subscribed */
 }
 
-const struct greader_feed *greader_feed_find(const struct greader_feeds *f, int64_t id)
+const struct reader_feed *reader_feed_find(const struct reader_feeds *f, int64_t id)
 {
 	size_t from = 0, to = f->n;
 
@@ -119,17 +119,17 @@ static int list_subscription_add(void *ctx, const struct fw_subscription *s)
 	return 0;
 }
 
-enum MHD_Result greader_subscription_list(struct greader *g)
+enum MHD_Result greader_subscription_list(struct reader *rd)
 {
-	struct fw_json *j = &g->p.j;
+	struct fw_json *j = &rd->p.j;
 	int rc;
 
 	fw_json_object(j, NULL);
 	fw_json_array(j, "subscriptions");
-	rc = fw_account_subscription_list(g->r->store, g->account.id, 0, false, list_subscription_add, j, &g->err);
+	rc = fw_account_subscription_list(rd->r->store, rd->account.id, 0, false, list_subscription_add, j, &rd->err);
 	fw_json_end(j);
 	fw_json_end(j);
-	return greader_json(g, rc);
+	return reader_json(rd, rc);
 }
 
 /* ---- folders and labels ---------------------------------------------------------------------- */
@@ -153,14 +153,14 @@ static int list_by_folder(const void *x, const void *y)
 }
 
 /* The folders that have subscriptions, with the sums of these. */
-static int list_folders_make(struct greader *g, const struct greader_feeds *f, struct list_folders *out)
+static int list_folders_make(struct reader *rd, const struct reader_feeds *f, struct list_folders *out)
 {
 	size_t all = 0;
 
 	out->n = 0;
-	out->folder = fw_arena_calloc(&g->p.arena, f->n, sizeof(*out->folder));
+	out->folder = fw_arena_calloc(&rd->p.arena, f->n, sizeof(*out->folder));
 	if (!out->folder)
-		return fw_err_set(&g->err, FW_ENOMEM, "out of memory");
+		return fw_err_set(&rd->err, FW_ENOMEM, "out of memory");
 	for (size_t i = 0; i < f->n; i++) {
 		if (f->feed[i].folder.len)
 			out->folder[all++] = (struct list_folder){
@@ -211,22 +211,22 @@ static int list_label_add(void *ctx, const struct fw_label *label)
 	return 0;
 }
 
-enum MHD_Result greader_tag_list(struct greader *g)
+enum MHD_Result greader_tag_list(struct reader *rd)
 {
-	struct list_tags t = {.j = &g->p.j};
-	struct greader_feeds feeds;
-	int rc = greader_feeds_read(g, 0, true, &feeds);
+	struct list_tags t = {.j = &rd->p.j};
+	struct reader_feeds feeds;
+	int rc = reader_feeds_read(rd, 0, true, &feeds);
 
-	rc = rc ? rc : list_folders_make(g, &feeds, &t.folders);
+	rc = rc ? rc : list_folders_make(rd, &feeds, &t.folders);
 	fw_json_object(t.j, NULL);
 	fw_json_array(t.j, "tags");
 	list_tag(t.j, GREADER_STATE, FW_STR("starred"), NULL);
 	for (size_t i = 0; !rc && i < t.folders.n; i++)
 		list_tag(t.j, GREADER_LABEL, t.folders.folder[i].name, "folder");
-	rc = rc ? rc : fw_account_label_list(g->r->store, g->account.id, list_label_add, &t, &g->err);
+	rc = rc ? rc : fw_account_label_list(rd->r->store, rd->account.id, list_label_add, &t, &rd->err);
 	fw_json_end(t.j);
 	fw_json_end(t.j);
-	return greader_json(g, rc);
+	return reader_json(rd, rc);
 }
 
 /* ---- unread-count ---------------------------------------------------------------------------- */
@@ -243,7 +243,7 @@ static void list_count(struct fw_json *j, int64_t n, int64_t newest_ms)
 }
 
 struct list_labels {
-	struct greader *g;
+	struct reader *rd;
 	const struct list_folders *folders;
 	struct fw_label *label;
 	size_t n, cap;
@@ -253,7 +253,7 @@ struct list_labels {
 static int list_label_keep(void *ctx, const struct fw_label *label)
 {
 	struct list_labels *l = ctx;
-	struct fw_arena *a = &l->g->p.arena;
+	struct fw_arena *a = &l->rd->p.arena;
 
 	if (!label->entry_n || list_folders_have(l->folders, label->name))
 		return 0;
@@ -270,20 +270,20 @@ static int list_label_keep(void *ctx, const struct fw_label *label)
 	return a->failed ? FW_ENOMEM : 0;
 }
 
-static int list_labels_count(struct greader *g, const struct list_folders *folders)
+static int list_labels_count(struct reader *rd, const struct list_folders *folders)
 {
-	struct list_labels l = {.g = g, .folders = folders};
-	struct fw_json *j = &g->p.j;
-	int rc = fw_account_label_list(g->r->store, g->account.id, list_label_keep, &l, &g->err);
+	struct list_labels l = {.rd = rd, .folders = folders};
+	struct fw_json *j = &rd->p.j;
+	int rc = fw_account_label_list(rd->r->store, rd->account.id, list_label_keep, &l, &rd->err);
 
 	for (size_t i = 0; i < l.n && !rc; i++) {
-		struct fw_stream s = {.account_id = g->account.id,
+		struct fw_stream s = {.account_id = rd->account.id,
 			.labelled = true,
 			.label_id = l.label[i].id,
 			.read = FW_READ_UNREAD};
 		int64_t n = 0;
 
-		rc = fw_account_count(g->r->store, &s, &n, &g->err);
+		rc = fw_account_count(rd->r->store, &s, &n, &rd->err);
 		if (rc || !n)
 			continue;
 		fw_json_object(j, NULL);
@@ -293,15 +293,15 @@ static int list_labels_count(struct greader *g, const struct list_folders *folde
 	return rc;
 }
 
-enum MHD_Result greader_unread_count(struct greader *g)
+enum MHD_Result greader_unread_count(struct reader *rd)
 {
-	struct fw_json *j = &g->p.j;
+	struct fw_json *j = &rd->p.j;
 	struct list_folders folders = {.n = 0};
-	struct greader_feeds f;
+	struct reader_feeds f;
 	int64_t n = 0, newest_ms = 0;
-	int rc = greader_feeds_read(g, 0, true, &f);
+	int rc = reader_feeds_read(rd, 0, true, &f);
 
-	rc = rc ? rc : list_folders_make(g, &f, &folders);
+	rc = rc ? rc : list_folders_make(rd, &f, &folders);
 	for (size_t i = 0; !rc && i < f.n; i++) {
 		n += f.feed[i].unread_n;
 		newest_ms = FW_MAX(newest_ms, f.feed[i].newest_ms);
@@ -319,7 +319,7 @@ enum MHD_Result greader_unread_count(struct greader *g)
 		list_id(j, "id", GREADER_LABEL, folders.folder[i].name);
 		list_count(j, folders.folder[i].unread_n, folders.folder[i].newest_ms);
 	}
-	rc = rc ? rc : list_labels_count(g, &folders);
+	rc = rc ? rc : list_labels_count(rd, &folders);
 	for (size_t i = 0; !rc && i < f.n; i++) {
 		if (!f.feed[i].unread_n)
 			continue;
@@ -329,14 +329,14 @@ enum MHD_Result greader_unread_count(struct greader *g)
 	}
 	fw_json_end(j);
 	fw_json_end(j);
-	return greader_json(g, rc);
+	return reader_json(rd, rc);
 }
 
 /* ---- what means nothing here ----------------------------------------------------------------- */
 
-static enum MHD_Result list_empty(struct greader *g, const char *name, bool array)
+static enum MHD_Result list_empty(struct reader *rd, const char *name, bool array)
 {
-	struct fw_json *j = &g->p.j;
+	struct fw_json *j = &rd->p.j;
 
 	fw_json_object(j, NULL);
 	if (array)
@@ -345,38 +345,38 @@ static enum MHD_Result list_empty(struct greader *g, const char *name, bool arra
 		fw_json_object(j, name);
 	fw_json_end(j);
 	fw_json_end(j);
-	return greader_json(g, 0);
+	return reader_json(rd, 0);
 }
 
-enum MHD_Result greader_preferences(struct greader *g)
+enum MHD_Result greader_preferences(struct reader *rd)
 {
-	return list_empty(g, "prefs", true);
+	return list_empty(rd, "prefs", true);
 }
 
-enum MHD_Result greader_stream_preferences(struct greader *g)
+enum MHD_Result greader_stream_preferences(struct reader *rd)
 {
-	return list_empty(g, "streamprefs", false);
+	return list_empty(rd, "streamprefs", false);
 }
 
-enum MHD_Result greader_preference_set(struct greader *g)
+enum MHD_Result greader_preference_set(struct reader *rd)
 {
-	return greader_ok(g);
+	return greader_ok(rd);
 }
 
-enum MHD_Result greader_friends(struct greader *g)
+enum MHD_Result greader_friends(struct reader *rd)
 {
-	return list_empty(g, "friends", true);
+	return list_empty(rd, "friends", true);
 }
 
-enum MHD_Result greader_status(struct greader *g)
+enum MHD_Result greader_status(struct reader *rd)
 {
-	fw_json_object(&g->p.j, NULL);
-	fw_json_cstr(&g->p.j, "status", "up");
-	fw_json_end(&g->p.j);
-	return greader_json(g, 0);
+	fw_json_object(&rd->p.j, NULL);
+	fw_json_cstr(&rd->p.j, "status", "up");
+	fw_json_end(&rd->p.j);
+	return reader_json(rd, 0);
 }
 
-enum MHD_Result greader_ping(struct greader *g)
+enum MHD_Result greader_ping(struct reader *rd)
 {
-	return greader_ok(g);
+	return greader_ok(rd);
 }

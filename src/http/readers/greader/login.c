@@ -97,47 +97,47 @@ static void login_edit_token(struct fw_str token, char out[2 * FW_TOKEN_HASH_BYT
 }
 
 /* Clients send the token for edits, the token of the login, "x" or nothing. */
-static bool login_edit_token_fits(const struct greader *g)
+static bool login_edit_token_fits(const struct reader *rd)
 {
-	struct fw_str t = fw_str_trim(http_form_get(&g->form, "T"));
+	struct fw_str t = fw_str_trim(http_form_get(&rd->form, "T"));
 	char want[2 * FW_TOKEN_HASH_BYTES + 1];
 
-	login_edit_token(g->token, want);
-	return !t.len || fw_str_eq(t, FW_STR("x")) || fw_str_eq(t, g->token) || fw_str_eq(t, fw_str(want));
+	login_edit_token(rd->token, want);
+	return !t.len || fw_str_eq(t, FW_STR("x")) || fw_str_eq(t, rd->token) || fw_str_eq(t, fw_str(want));
 }
 
-static enum MHD_Result login_refuse_edit_token(struct greader *g)
+static enum MHD_Result login_refuse_edit_token(struct reader *rd)
 {
 	struct fw_buf out = FW_BUF_INIT(0);
 	struct MHD_Response *m;
 
 	fw_buf_adds(&out, "Error=BadToken\n");
-	m = http_response(g->r, MHD_HTTP_UNAUTHORIZED, "text/plain; charset=UTF-8", &out);
+	m = http_response(rd->r, MHD_HTTP_UNAUTHORIZED, "text/plain; charset=UTF-8", &out);
 	if (m && MHD_add_response_header(m, "X-Reader-Google-Bad-Token", "true"))
-		return http_respond(g->r, MHD_HTTP_UNAUTHORIZED, m);
+		return http_respond(rd->r, MHD_HTTP_UNAUTHORIZED, m);
 	if (m)
 		MHD_destroy_response(m);
 	return MHD_NO;
 }
 
-bool greader_authorize(struct greader *g, enum MHD_Result *ok)
+bool greader_authorize(struct reader *rd, enum MHD_Result *ok)
 {
-	struct request *r = g->r;
+	struct request *r = rd->r;
 	int rc = FW_ENOTFOUND;
 
 	if (r->route->scope == SCOPE_FEVER)
-		return fever_authorize(g, ok);
-	g->token = login_presented(r);
-	if (!g->token.p && r->route->body_max)
-		g->token = fw_str_trim(http_form_get(&g->form, "T"));
-	if (!g->token.len) {
+		return fever_authorize(rd, ok);
+	rd->token = login_presented(r);
+	if (!rd->token.p && r->route->body_max)
+		rd->token = fw_str_trim(http_form_get(&rd->form, "T"));
+	if (!rd->token.len) {
 		r->verdict = AUTH_MISSING;
 		*ok = http_greader_refuse(r);
 		return false;
 	}
-	if (g->token.len < FW_ACCOUNT_TOKEN_MAX)
-		rc = fw_account_token_find(r->store, g->token, FW_ACCOUNT_TOKEN_CLIENT, http_now_ms(g->r), &g->p.arena,
-			&g->account, &g->err);
+	if (rd->token.len < FW_ACCOUNT_TOKEN_MAX)
+		rc = fw_account_token_find(r->store, rd->token, FW_ACCOUNT_TOKEN_CLIENT, http_now_ms(rd->r),
+			&rd->p.arena, &rd->account, &rd->err);
 	if (rc == FW_ENOTFOUND) {
 		http_auth_count_wrong(r);
 		r->verdict = AUTH_LIMITED;
@@ -146,12 +146,12 @@ bool greader_authorize(struct greader *g, enum MHD_Result *ok)
 		return false;
 	}
 	if (rc) {
-		*ok = http_store_failed(r, rc, &g->err);
+		*ok = http_store_failed(r, rc, &rd->err);
 		return false;
 	}
-	if (login_edit_token_fits(g))
+	if (login_edit_token_fits(rd))
 		return true;
-	*ok = login_refuse_edit_token(g);
+	*ok = login_refuse_edit_token(rd);
 	return false;
 }
 
@@ -291,28 +291,28 @@ enum MHD_Result http_greader_login(struct request *r)
 
 /* ---- with a token ---------------------------------------------------------------------------- */
 
-enum MHD_Result greader_token(struct greader *g)
+enum MHD_Result greader_token(struct reader *rd)
 {
 	char text[2 * FW_TOKEN_HASH_BYTES + 1];
 
-	login_edit_token(g->token, text);
-	return greader_text(g, MHD_HTTP_OK, text);
+	login_edit_token(rd->token, text);
+	return reader_text(rd, MHD_HTTP_OK, text);
 }
 
-enum MHD_Result greader_user_info(struct greader *g)
+enum MHD_Result greader_user_info(struct reader *rd)
 {
-	struct fw_json *j = &g->p.j;
+	struct fw_json *j = &rd->p.j;
 	char id[24];
 
-	(void)fw_snprintf(id, sizeof(id), "%lld", (long long)g->account.id);
+	(void)fw_snprintf(id, sizeof(id), "%lld", (long long)rd->account.id);
 	fw_json_object(j, NULL);
 	fw_json_cstr(j, "userId", id);
-	fw_json_str(j, "userName", g->account.name);
+	fw_json_str(j, "userName", rd->account.name);
 	fw_json_cstr(j, "userProfileId", id);
-	fw_json_str(j, "userEmail", g->account.name);
+	fw_json_str(j, "userEmail", rd->account.name);
 	fw_json_bool(j, "isBloggerUser", false);
-	fw_json_int(j, "signupTimeSec", g->account.created_ms / FW_SECOND_MS);
+	fw_json_int(j, "signupTimeSec", rd->account.created_ms / FW_SECOND_MS);
 	fw_json_bool(j, "isMultiLoginEnabled", false);
 	fw_json_end(j);
-	return greader_json(g, 0);
+	return reader_json(rd, 0);
 }

@@ -12,13 +12,13 @@
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static struct miniflux_category *category_add(struct greader *g, struct miniflux_lists *l)
+static struct miniflux_category *category_add(struct reader *rd, struct miniflux_lists *l)
 {
 	if (l->n == l->cap) {
 		size_t cap = l->cap ? 2 * l->cap : 32;
 
 		l->category = fw_arena_grow(
-			&g->p.arena, l->category, l->cap * sizeof(*l->category), cap * sizeof(*l->category));
+			&rd->p.arena, l->category, l->cap * sizeof(*l->category), cap * sizeof(*l->category));
 		l->cap = l->category ? cap : 0;
 		if (!l->category) {
 			l->n = 0;
@@ -30,21 +30,21 @@ static struct miniflux_category *category_add(struct greader *g, struct miniflux
 }
 
 struct category_reading {
-	struct greader *g;
+	struct reader *rd;
 	struct miniflux_lists *l;
 };
 
 static int category_label_add(void *ctx, const struct fw_label *label)
 {
 	struct category_reading *r = ctx;
-	struct miniflux_category *c = category_add(r->g, r->l);
+	struct miniflux_category *c = category_add(r->rd, r->l);
 
 	if (!c)
 		return FW_ENOMEM;
 	c->id = MINIFLUX_ALL + label->id;
-	c->folder = fw_arena_str(&r->g->p.arena, label->name);
+	c->folder = fw_arena_str(&r->rd->p.arena, label->name);
 	c->hidden = label->entry_n > 0;
-	return r->g->p.arena.failed ? FW_ENOMEM : 0;
+	return r->rd->p.arena.failed ? FW_ENOMEM : 0;
 }
 
 static int category_by_name(const void *x, const void *y)
@@ -75,7 +75,7 @@ static void categories_sort(struct miniflux_lists *l)
 }
 
 /* Give folders without a label one. At first there are l->n categories, in order. */
-static int categories_make(struct greader *g, struct miniflux_lists *l)
+static int categories_make(struct reader *rd, struct miniflux_lists *l)
 {
 	size_t known = l->n;
 	struct fw_str last = FW_STR_NONE;
@@ -88,10 +88,10 @@ static int categories_make(struct greader *g, struct miniflux_lists *l)
 
 		if (fw_str_eq(folder, last) || category_of(l, known, folder))
 			continue;
-		rc = fw_account_label(g->r->store, g->account.id, folder, true, &label_id, &g->err);
-		c = rc ? NULL : category_add(g, l);
+		rc = fw_account_label(rd->r->store, rd->account.id, folder, true, &label_id, &rd->err);
+		c = rc ? NULL : category_add(rd, l);
 		if (!c)
-			return rc ? rc : fw_no_memory(&g->err);
+			return rc ? rc : fw_no_memory(&rd->err);
 		c->id = MINIFLUX_ALL + label_id;
 		c->folder = last = folder;
 		categories_sort(l);
@@ -100,22 +100,22 @@ static int categories_make(struct greader *g, struct miniflux_lists *l)
 	return 0;
 }
 
-int miniflux_lists_read(struct greader *g, int64_t feed_id, bool brief, struct miniflux_lists *l)
+int miniflux_lists_read(struct reader *rd, int64_t feed_id, bool brief, struct miniflux_lists *l)
 {
-	struct category_reading r = {g, l};
+	struct category_reading r = {rd, l};
 	int rc;
 
 	*l = (struct miniflux_lists){.n = 0};
-	if (!category_add(g, l))
-		return fw_no_memory(&g->err);
-	rc = greader_feeds_read(g, feed_id, brief, &l->feeds);
+	if (!category_add(rd, l))
+		return fw_no_memory(&rd->err);
+	rc = reader_feeds_read(rd, feed_id, brief, &l->feeds);
 	if (!rc && !brief)
-		rc = http_icons_read(g, &l->feeds);
-	rc = rc ? rc : fw_account_label_list(g->r->store, g->account.id, category_label_add, &r, &g->err);
+		rc = http_icons_read(rd, &l->feeds);
+	rc = rc ? rc : fw_account_label_list(rd->r->store, rd->account.id, category_label_add, &r, &rd->err);
 	if (rc == FW_ENOMEM)
-		return fw_no_memory(&g->err);
+		return fw_no_memory(&rd->err);
 	categories_sort(l);
-	rc = rc ? rc : categories_make(g, l);
+	rc = rc ? rc : categories_make(rd, l);
 	for (size_t i = 0; !rc && i < l->feeds.n; i++) {
 		struct miniflux_category *c = category_of(l, l->n, l->feeds.feed[i].folder);
 
@@ -141,25 +141,25 @@ const struct miniflux_category *miniflux_category_find(const struct miniflux_lis
 }
 
 const struct miniflux_category *miniflux_category_path(
-	struct greader *g, bool brief, struct miniflux_lists *l, enum MHD_Result *ok)
+	struct reader *rd, bool brief, struct miniflux_lists *l, enum MHD_Result *ok)
 {
 	const struct miniflux_category *c;
-	int rc = miniflux_lists_read(g, 0, brief, l);
+	int rc = miniflux_lists_read(rd, 0, brief, l);
 
-	c = rc ? NULL : miniflux_category_find(l, g->r->id);
+	c = rc ? NULL : miniflux_category_find(l, rd->r->id);
 	if (!c)
-		*ok = rc ? http_store_failed(g->r, rc, &g->err) : miniflux_missing(g, "category");
+		*ok = rc ? http_store_failed(rd->r, rc, &rd->err) : miniflux_missing(rd, "category");
 	return c;
 }
 
-void miniflux_category_json(struct greader *g, const char *key, const struct miniflux_category *c, bool counts)
+void miniflux_category_json(struct reader *rd, const char *key, const struct miniflux_category *c, bool counts)
 {
-	struct fw_json *j = &g->p.j;
+	struct fw_json *j = &rd->p.j;
 
 	fw_json_object(j, key);
 	fw_json_int(j, "id", c->id);
 	fw_json_str(j, "title", miniflux_category_title(c));
-	fw_json_int(j, "user_id", g->account.id);
+	fw_json_int(j, "user_id", rd->account.id);
 	fw_json_bool(j, "hide_globally", false);
 	if (counts) {
 		fw_json_int(j, "feed_count", c->feed_n);
@@ -168,28 +168,28 @@ void miniflux_category_json(struct greader *g, const char *key, const struct min
 	fw_json_end(j);
 }
 
-enum MHD_Result miniflux_category_list(struct greader *g)
+enum MHD_Result miniflux_category_list(struct reader *rd)
 {
-	bool counts = miniflux_bool(http_form_get(&g->form, "counts")) == 1;
+	bool counts = miniflux_bool(http_form_get(&rd->form, "counts")) == 1;
 	struct miniflux_lists l;
-	int rc = miniflux_lists_read(g, 0, true, &l);
+	int rc = miniflux_lists_read(rd, 0, true, &l);
 
-	fw_json_array(&g->p.j, NULL);
+	fw_json_array(&rd->p.j, NULL);
 	for (size_t i = 0; !rc && i < l.n; i++) {
 		if (!l.category[i].hidden)
-			miniflux_category_json(g, NULL, &l.category[i], counts);
+			miniflux_category_json(rd, NULL, &l.category[i], counts);
 	}
-	fw_json_end(&g->p.j);
-	return greader_json(g, rc);
+	fw_json_end(&rd->p.j);
+	return reader_json(rd, rc);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
 /* The title in the body, as a folder's name; absent: the member is. False: responded. */
-static bool category_title_read(struct greader *g, struct fw_str *out, enum MHD_Result *ok)
+static bool category_title_read(struct reader *rd, struct fw_str *out, enum MHD_Result *ok)
 {
-	json_t *o = miniflux_body(g, ok);
-	bool good = o && miniflux_text(g, o, "title", FW_LABEL_NAME_MAX, out, ok);
+	json_t *o = miniflux_body(rd, ok);
+	bool good = o && miniflux_text(rd, o, "title", FW_LABEL_NAME_MAX, out, ok);
 
 	if (good && out->p) {
 		while (out->len && out->p[0] == '/')
@@ -197,10 +197,10 @@ static bool category_title_read(struct greader *g, struct fw_str *out, enum MHD_
 		while (out->len && out->p[out->len - 1] == '/')
 			out->len--;
 		if (!out->len) {
-			*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "title: is empty");
+			*ok = http_problem(rd->r, MHD_HTTP_BAD_REQUEST, "invalid", "title: is empty");
 			good = false;
 		}
-		*out = fw_arena_str(&g->p.arena, *out);
+		*out = fw_arena_str(&rd->p.arena, *out);
 	}
 	json_decref(o);
 	return good;
@@ -214,18 +214,18 @@ static bool category_is_taken(const struct miniflux_lists *l, struct fw_str titl
 	return fw_str_eq(title, FW_STR(TITLE_ALL)) || (c && !c->hidden && c->id != but_id);
 }
 
-static enum MHD_Result category_taken(struct greader *g)
+static enum MHD_Result category_taken(struct reader *rd)
 {
-	return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "title: this category already exists");
+	return http_problem(rd->r, MHD_HTTP_BAD_REQUEST, "invalid", "title: this category already exists");
 }
 
-static enum MHD_Result category_send(struct greader *g, struct miniflux_category c)
+static enum MHD_Result category_send(struct reader *rd, struct miniflux_category c)
 {
-	miniflux_category_json(g, NULL, &c, false);
-	return greader_json_status(g, MHD_HTTP_CREATED, 0);
+	miniflux_category_json(rd, NULL, &c, false);
+	return reader_json_status(rd, MHD_HTTP_CREATED, 0);
 }
 
-enum MHD_Result miniflux_category_add(struct greader *g)
+enum MHD_Result miniflux_category_add(struct reader *rd)
 {
 	struct miniflux_category c = {.id = MINIFLUX_ALL};
 	struct miniflux_lists l;
@@ -233,23 +233,23 @@ enum MHD_Result miniflux_category_add(struct greader *g)
 	int64_t label_id;
 	int rc;
 
-	if (!category_title_read(g, &c.folder, &ok))
+	if (!category_title_read(rd, &c.folder, &ok))
 		return ok;
 	if (!c.folder.p)
-		return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "title: missing");
-	rc = miniflux_lists_read(g, 0, true, &l);
+		return http_problem(rd->r, MHD_HTTP_BAD_REQUEST, "invalid", "title: missing");
+	rc = miniflux_lists_read(rd, 0, true, &l);
 	if (!rc && category_is_taken(&l, c.folder, 0))
-		return category_taken(g);
-	rc = rc ? rc : fw_account_label(g->r->store, g->account.id, c.folder, true, &label_id, &g->err);
+		return category_taken(rd);
+	rc = rc ? rc : fw_account_label(rd->r->store, rd->account.id, c.folder, true, &label_id, &rd->err);
 	if (rc)
-		return http_store_failed(g->r, rc, &g->err);
+		return http_store_failed(rd->r, rc, &rd->err);
 	c.id = MINIFLUX_ALL + label_id;
-	return category_send(g, c);
+	return category_send(rd, c);
 }
 
-static enum MHD_Result category_is_all(struct greader *g)
+static enum MHD_Result category_is_all(struct reader *rd)
 {
-	return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid",
+	return http_problem(rd->r, MHD_HTTP_BAD_REQUEST, "invalid",
 		"the category " TITLE_ALL " stays: it has the feeds that are in no folder");
 }
 
@@ -257,15 +257,15 @@ static enum MHD_Result category_is_all(struct greader *g)
  * The label first, because its new name may be taken; then the folder, without those below it. A
  * request that breaks off leaves an empty category at the most.
  */
-static int category_rename(struct greader *g, const struct miniflux_category *c, struct fw_str to)
+static int category_rename(struct reader *rd, const struct miniflux_category *c, struct fw_str to)
 {
-	int rc = fw_account_label_rename(g->r->store, g->account.id, c->folder, to, &g->err);
+	int rc = fw_account_label_rename(rd->r->store, rd->account.id, c->folder, to, &rd->err);
 
 	return rc || !c->feed_n ? rc :
-				  fw_account_folder_rename(g->r->store, g->account.id, c->folder, to, true, &g->err);
+				  fw_account_folder_rename(rd->r->store, rd->account.id, c->folder, to, true, &rd->err);
 }
 
-enum MHD_Result miniflux_category_set(struct greader *g)
+enum MHD_Result miniflux_category_set(struct reader *rd)
 {
 	const struct miniflux_category *c;
 	struct miniflux_lists l;
@@ -273,20 +273,20 @@ enum MHD_Result miniflux_category_set(struct greader *g)
 	enum MHD_Result ok = MHD_NO;
 	int rc = 0;
 
-	if (!category_title_read(g, &title, &ok))
+	if (!category_title_read(rd, &title, &ok))
 		return ok;
-	c = miniflux_category_path(g, true, &l, &ok);
+	c = miniflux_category_path(rd, true, &l, &ok);
 	if (!c)
 		return ok;
 	if (!title.p || fw_str_eq(title, miniflux_category_title(c))) /* other members: hide_globally */
-		return category_send(g, *c);
+		return category_send(rd, *c);
 	if (c->id == MINIFLUX_ALL)
-		return category_is_all(g);
+		return category_is_all(rd);
 	if (category_is_taken(&l, title, c->id))
-		return category_taken(g);
-	rc = category_rename(g, c, title);
-	return rc ? http_store_failed(g->r, rc, &g->err) :
-		    category_send(g, (struct miniflux_category){.id = c->id, .folder = title});
+		return category_taken(rd);
+	rc = category_rename(rd, c, title);
+	return rc ? http_store_failed(rd->r, rc, &rd->err) :
+		    category_send(rd, (struct miniflux_category){.id = c->id, .folder = title});
 }
 
 struct category_label {
@@ -303,7 +303,7 @@ static int category_label_look(void *ctx, const struct fw_label *label)
 }
 
 /* Its feeds are in no folder then. Miniflux would remove them, with their entries. */
-enum MHD_Result miniflux_category_remove(struct greader *g)
+enum MHD_Result miniflux_category_remove(struct reader *rd)
 {
 	struct category_label label = {.entry_n = 0};
 	const struct miniflux_category *c;
@@ -311,30 +311,30 @@ enum MHD_Result miniflux_category_remove(struct greader *g)
 	enum MHD_Result ok = MHD_NO;
 	int rc = 0;
 
-	c = miniflux_category_path(g, true, &l, &ok);
+	c = miniflux_category_path(rd, true, &l, &ok);
 	if (!c)
 		return ok;
 	if (c->id == MINIFLUX_ALL)
-		return category_is_all(g);
+		return category_is_all(rd);
 	if (c->feed_n)
-		rc = fw_account_folder_rename(g->r->store, g->account.id, c->folder, FW_STR(""), true, &g->err);
+		rc = fw_account_folder_rename(rd->r->store, rd->account.id, c->folder, FW_STR(""), true, &rd->err);
 	label.id = c->id - MINIFLUX_ALL;
-	rc = rc ? rc : fw_account_label_list(g->r->store, g->account.id, category_label_look, &label, &g->err);
+	rc = rc ? rc : fw_account_label_list(rd->r->store, rd->account.id, category_label_look, &label, &rd->err);
 	if (!rc && !label.entry_n) /* else it is a label of entries too, which they keep */
-		rc = fw_account_label_rename(g->r->store, g->account.id, c->folder, FW_STR(""), &g->err);
-	return miniflux_done(g, rc);
+		rc = fw_account_label_rename(rd->r->store, rd->account.id, c->folder, FW_STR(""), &rd->err);
+	return miniflux_done(rd, rc);
 }
 
-enum MHD_Result miniflux_category_read(struct greader *g)
+enum MHD_Result miniflux_category_read(struct reader *rd)
 {
-	struct fw_stream s = {.account_id = g->account.id, .folder_only = true};
+	struct fw_stream s = {.account_id = rd->account.id, .folder_only = true};
 	const struct miniflux_category *c;
 	struct miniflux_lists l;
 	enum MHD_Result ok = MHD_NO;
 
-	c = miniflux_category_path(g, true, &l, &ok);
+	c = miniflux_category_path(rd, true, &l, &ok);
 	if (!c)
 		return ok;
 	s.folder = c->folder;
-	return miniflux_done(g, fw_account_mark_read(g->r->store, &s, 0, 0, &g->err));
+	return miniflux_done(rd, fw_account_mark_read(rd->r->store, &s, 0, 0, &rd->err));
 }

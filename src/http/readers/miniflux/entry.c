@@ -15,7 +15,7 @@
 /* ---- an entry -------------------------------------------------------------------------------- */
 
 struct entry_writer {
-	struct greader *g;
+	struct reader *rd;
 	struct miniflux_lists l;
 	struct fw_buf html; /* of the entry that is being written */
 };
@@ -39,7 +39,7 @@ static int64_t entry_minutes(struct fw_str html)
 
 static void entry_enclosures(struct entry_writer *w, const struct fw_entry_row *e, const json_t *extra)
 {
-	struct fw_json *j = &w->g->p.j;
+	struct fw_json *j = &w->rd->p.j;
 	const json_t *one;
 	size_t i;
 
@@ -52,7 +52,7 @@ static void entry_enclosures(struct entry_writer *w, const struct fw_entry_row *
 			continue;
 		fw_json_object(j, NULL);
 		fw_json_int(j, "id", e->id * ENCLOSURES_OF_ENTRY + (int64_t)i);
-		fw_json_int(j, "user_id", w->g->account.id);
+		fw_json_int(j, "user_id", w->rd->account.id);
 		fw_json_int(j, "entry_id", e->id);
 		fw_json_str(j, "url", url);
 		fw_json_str(j, "mime_type", type.len ? type : FW_STR("application/octet-stream"));
@@ -67,7 +67,7 @@ static void entry_enclosures(struct entry_writer *w, const struct fw_entry_row *
 static void entry_extra(struct entry_writer *w, const struct fw_entry_row *e)
 {
 	json_t *extra = e->extra.len ? json_loadb(e->extra.p, e->extra.len, 0, NULL) : NULL, *tag;
-	struct fw_json *j = &w->g->p.j;
+	struct fw_json *j = &w->rd->p.j;
 	size_t i;
 
 	entry_enclosures(w, e, extra);
@@ -83,21 +83,21 @@ static void entry_extra(struct entry_writer *w, const struct fw_entry_row *e)
 
 static void entry_feed(struct entry_writer *w, const struct fw_entry_row *e)
 {
-	const struct greader_feed *f = greader_feed_find(&w->l.feeds, e->feed_id);
+	const struct reader_feed *f = reader_feed_find(&w->l.feeds, e->feed_id);
 	/* a starred entry of a feed that is not subscribed any more */
-	const struct greader_feed gone = {
+	const struct reader_feed gone = {
 		.id = e->feed_id, .title = e->feed_title, .url = e->feed_url, .folder = FW_STR("")};
 
-	miniflux_feed_json(w->g, "feed", f ? f : &gone, &w->l);
+	miniflux_feed_json(w->rd, "feed", f ? f : &gone, &w->l);
 }
 
 static void entry_json(struct entry_writer *w, const struct fw_stream_entry *se)
 {
 	const struct fw_entry_row *e = se->entry;
-	struct fw_json *j = &w->g->p.j;
+	struct fw_json *j = &w->rd->p.j;
 	char hash[24];
 
-	greader_html(w->g, e, &w->html);
+	reader_html(w->rd, e, &w->html);
 	(void)fw_snprintf(hash, sizeof(hash), "%016llx",
 		(unsigned long long)fw_hash64(e->guid.len ? e->guid.p :
 				e->url.p                  ? e->url.p :
@@ -105,7 +105,7 @@ static void entry_json(struct entry_writer *w, const struct fw_stream_entry *se)
 			e->guid.len ? e->guid.len : e->url.len));
 	fw_json_object(j, NULL);
 	fw_json_int(j, "id", e->id);
-	fw_json_int(j, "user_id", w->g->account.id);
+	fw_json_int(j, "user_id", w->rd->account.id);
 	fw_json_int(j, "feed_id", e->feed_id);
 	fw_json_cstr(j, "status", se->read ? "read" : "unread");
 	fw_json_cstr(j, "hash", hash);
@@ -174,11 +174,11 @@ static void entry_parts_by_status(struct entries_page *l)
 static int entry_parts_by_category(struct entries_page *l)
 {
 	size_t n = l->w.l.n, size = sizeof(*l->w.l.category);
-	struct miniflux_category *c = fw_arena_calloc(&l->w.g->p.arena, n + 1, size);
+	struct miniflux_category *c = fw_arena_calloc(&l->w.rd->p.arena, n + 1, size);
 	struct fw_stream s = l->f.s;
 
 	if (!c)
-		return fw_no_memory(&l->w.g->err);
+		return fw_no_memory(&l->w.rd->err);
 	memcpy(c, l->w.l.category, n * size);
 	if (l->f.order == MINIFLUX_BY_CATEGORY_ID)
 		qsort(c, n, size, entry_category_by_id);
@@ -197,9 +197,9 @@ static int entry_parts_by_category(struct entries_page *l)
 
 static int entry_parts_make(struct entries_page *l)
 {
-	l->parts.at = fw_arena_calloc(&l->w.g->p.arena, l->w.l.n + 2, sizeof(*l->parts.at));
+	l->parts.at = fw_arena_calloc(&l->w.rd->p.arena, l->w.l.n + 2, sizeof(*l->parts.at));
 	if (!l->parts.at)
-		return fw_no_memory(&l->w.g->err);
+		return fw_no_memory(&l->w.rd->err);
 	if (l->f.order == MINIFLUX_BY_STATUS)
 		entry_parts_by_status(l);
 	else if (l->f.order == MINIFLUX_BY_CATEGORY_TITLE || l->f.order == MINIFLUX_BY_CATEGORY_ID)
@@ -213,11 +213,11 @@ static int entries_page_add(void *ctx, const struct fw_stream_entry *e)
 {
 	struct entries_page *l = ctx;
 
-	l->full = !greader_has_room(l->w.g);
+	l->full = !reader_has_room(l->w.rd);
 	if (l->full)
 		return 1;
 	if (l->ids_alone)
-		fw_json_int(&l->w.g->p.j, NULL, e->entry->id);
+		fw_json_int(&l->w.rd->p.j, NULL, e->entry->id);
 	else
 		entry_json(&l->w, e);
 	l->part_n++;
@@ -230,7 +230,7 @@ static int entries_page_add(void *ctx, const struct fw_stream_entry *e)
  */
 static int entry_part_write(struct entries_page *l, struct fw_stream s, size_t *skip, size_t *left, int64_t *total)
 {
-	struct greader *g = l->w.g;
+	struct reader *rd = l->w.rd;
 	bool all = !l->f.s.limit, show = (all || *left) && !l->full;
 	int64_t n = 0;
 	int rc = 0;
@@ -240,16 +240,16 @@ static int entry_part_write(struct entries_page *l, struct fw_stream s, size_t *
 	s.content = true;
 	l->part_n = 0;
 	if (show && l->ids_alone)
-		rc = fw_account_ids(g->r->store, &s, entries_page_add, l, &g->err);
+		rc = fw_account_ids(rd->r->store, &s, entries_page_add, l, &rd->err);
 	else if (show)
-		rc = fw_account_entries(g->r->store, &s, entries_page_add, l, &g->err);
+		rc = fw_account_entries(rd->r->store, &s, entries_page_add, l, &rd->err);
 	if (rc < 0)
 		return rc;
 	if (show && !l->full && (l->part_n || !*skip) && (all || l->part_n < *left)) {
 		n = (int64_t)(*skip + l->part_n);
 	} else {
 		s.offset = s.limit = 0;
-		rc = fw_account_count(g->r->store, &s, &n, &g->err);
+		rc = fw_account_count(rd->r->store, &s, &n, &rd->err);
 	}
 	*total += n;
 	*skip -= FW_MIN(*skip, (size_t)n);
@@ -259,22 +259,22 @@ static int entry_part_write(struct entries_page *l, struct fw_stream s, size_t *
 
 static enum MHD_Result entries_page_send(struct entries_page *l)
 {
-	struct greader *g = l->w.g;
+	struct reader *rd = l->w.rd;
 	size_t skip = l->f.s.offset, left = l->f.s.limit;
 	int64_t total = 0;
 	int rc = entry_parts_make(l);
 
-	if (l->f.nothing || l->f.changed_after_ms > http_now_ms(g->r))
+	if (l->f.nothing || l->f.changed_after_ms > http_now_ms(rd->r))
 		l->parts.n = 0;
-	fw_json_object(&g->p.j, NULL);
-	fw_json_array(&g->p.j, l->ids_alone ? "entry_ids" : "entries");
+	fw_json_object(&rd->p.j, NULL);
+	fw_json_array(&rd->p.j, l->ids_alone ? "entry_ids" : "entries");
 	for (size_t i = 0; i < l->parts.n && !rc; i++)
 		rc = entry_part_write(l, l->parts.at[i], &skip, &left, &total);
-	fw_json_end(&g->p.j);
-	fw_json_int(&g->p.j, "total", total);
-	fw_json_end(&g->p.j);
+	fw_json_end(&rd->p.j);
+	fw_json_int(&rd->p.j, "total", total);
+	fw_json_end(&rd->p.j);
 	fw_buf_finish(&l->w.html);
-	return greader_json(g, rc);
+	return reader_json(rd, rc);
 }
 
 /* The parameters feed_id and category_id. False: responded. */
@@ -282,8 +282,8 @@ static bool entries_page_named(struct entries_page *l, enum MHD_Result *ok)
 {
 	const struct miniflux_category *c;
 
-	if (l->f.feed_id && !greader_feed_find(&l->w.l.feeds, l->f.feed_id)) {
-		*ok = greader_wrong(l->w.g, "feed_id", "a feed of the account");
+	if (l->f.feed_id && !reader_feed_find(&l->w.l.feeds, l->f.feed_id)) {
+		*ok = reader_wrong(l->w.rd, "feed_id", "a feed of the account");
 		return false;
 	}
 	if (l->f.feed_id)
@@ -292,7 +292,7 @@ static bool entries_page_named(struct entries_page *l, enum MHD_Result *ok)
 		return true;
 	c = miniflux_category_find(&l->w.l, l->f.category_id);
 	if (!c) {
-		*ok = greader_wrong(l->w.g, "category_id", "a category of the account");
+		*ok = reader_wrong(l->w.rd, "category_id", "a category of the account");
 		return false;
 	}
 	l->f.s.folder = c->folder;
@@ -303,12 +303,12 @@ static bool entries_page_named(struct entries_page *l, enum MHD_Result *ok)
 /* Whatever a person typed is a search: what is no query is looked for word by word. */
 static int entries_page_search(struct entries_page *l)
 {
-	struct greader *g = l->w.g;
+	struct reader *rd = l->w.rd;
 	int rc;
 
 	if (!l->f.s.search.p)
 		return 0;
-	rc = fw_account_query(&g->p.arena, l->f.s.search, http_now_ms(g->r), &l->f.s.search, &g->err);
+	rc = fw_account_query(&rd->p.arena, l->f.s.search, http_now_ms(rd->r), &l->f.s.search, &rd->err);
 	l->f.nothing = l->f.nothing || !l->f.s.search.p;
 	return rc;
 }
@@ -317,7 +317,7 @@ static int entries_page_search(struct entries_page *l)
 static void entries_page_ids(struct entries_page *l)
 {
 	struct fw_stream *s = &l->f.s;
-	bool all = !http_form_get(&l->w.g->form, "limit").len || !s->limit;
+	bool all = !http_form_get(&l->w.rd->form, "limit").len || !s->limit;
 
 	l->f.order = MINIFLUX_BY_ID;
 	s->sort = FW_SORT_NONE;
@@ -332,49 +332,49 @@ static enum MHD_Result entries_page(struct entries_page *l, int64_t feed_id, str
 	enum MHD_Result ok = MHD_NO;
 	int rc;
 
-	if (!miniflux_filter_read(&l->w.g->form, &l->f, &name, &expected))
-		return greader_wrong(l->w.g, name, expected);
+	if (!miniflux_filter_read(&l->w.rd->form, &l->f, &name, &expected))
+		return reader_wrong(l->w.rd, name, expected);
 	if (l->ids_alone)
 		entries_page_ids(l);
-	l->f.s.account_id = l->w.g->account.id;
+	l->f.s.account_id = l->w.rd->account.id;
 	l->f.s.feed_id = feed_id;
 	l->f.s.folder = folder;
 	l->f.s.folder_only = folder.p != NULL;
 	if (!entries_page_named(l, &ok))
 		return ok;
 	rc = entries_page_search(l);
-	return rc ? http_store_failed(l->w.g->r, rc, &l->w.g->err) : entries_page_send(l);
+	return rc ? http_store_failed(l->w.rd->r, rc, &l->w.rd->err) : entries_page_send(l);
 }
 
-enum MHD_Result miniflux_entry_list(struct greader *g)
+enum MHD_Result miniflux_entry_list(struct reader *rd)
 {
-	struct entries_page l = {.w = {.g = g}};
-	int rc = miniflux_lists_read(g, 0, false, &l.w.l);
+	struct entries_page l = {.w = {.rd = rd}};
+	int rc = miniflux_lists_read(rd, 0, false, &l.w.l);
 
-	return rc ? http_store_failed(g->r, rc, &g->err) : entries_page(&l, 0, FW_STR_NONE);
+	return rc ? http_store_failed(rd->r, rc, &rd->err) : entries_page(&l, 0, FW_STR_NONE);
 }
 
-enum MHD_Result miniflux_entry_ids(struct greader *g)
+enum MHD_Result miniflux_entry_ids(struct reader *rd)
 {
-	struct entries_page l = {.w = {.g = g}, .ids_alone = true};
-	int rc = miniflux_lists_read(g, 0, true, &l.w.l);
+	struct entries_page l = {.w = {.rd = rd}, .ids_alone = true};
+	int rc = miniflux_lists_read(rd, 0, true, &l.w.l);
 
-	return rc ? http_store_failed(g->r, rc, &g->err) : entries_page(&l, 0, FW_STR_NONE);
+	return rc ? http_store_failed(rd->r, rc, &rd->err) : entries_page(&l, 0, FW_STR_NONE);
 }
 
-enum MHD_Result miniflux_feed_entries(struct greader *g)
+enum MHD_Result miniflux_feed_entries(struct reader *rd)
 {
-	struct entries_page l = {.w = {.g = g}};
+	struct entries_page l = {.w = {.rd = rd}};
 	enum MHD_Result ok = MHD_NO;
 
-	return miniflux_feed_path(g, false, &l.w.l, &ok) ? entries_page(&l, g->r->id, FW_STR_NONE) : ok;
+	return miniflux_feed_path(rd, false, &l.w.l, &ok) ? entries_page(&l, rd->r->id, FW_STR_NONE) : ok;
 }
 
-enum MHD_Result miniflux_category_entries(struct greader *g)
+enum MHD_Result miniflux_category_entries(struct reader *rd)
 {
-	struct entries_page l = {.w = {.g = g}};
+	struct entries_page l = {.w = {.rd = rd}};
 	enum MHD_Result ok = MHD_NO;
-	const struct miniflux_category *c = miniflux_category_path(g, false, &l.w.l, &ok);
+	const struct miniflux_category *c = miniflux_category_path(rd, false, &l.w.l, &ok);
 
 	return c ? entries_page(&l, 0, c->folder) : ok;
 }
@@ -392,14 +392,14 @@ struct entry_looking {
 static int entry_look(void *ctx, const struct fw_stream_entry *e)
 {
 	struct entry_looking *k = ctx;
-	const struct greader_feed *f = greader_feed_find(&k->w.l.feeds, e->entry->feed_id);
+	const struct reader_feed *f = reader_feed_find(&k->w.l.feeds, e->entry->feed_id);
 
 	if ((k->feed_id && e->entry->feed_id != k->feed_id) || (k->folder.p && !(f && fw_str_eq(f->folder, k->folder))))
 		return 0;
 	k->found = true;
 	k->starred = e->starred;
 	if (k->content)
-		greader_html(k->w.g, e->entry, &k->w.html);
+		reader_html(k->w.rd, e->entry, &k->w.html);
 	else if (k->write)
 		entry_json(&k->w, e);
 	return 0;
@@ -408,12 +408,12 @@ static int entry_look(void *ctx, const struct fw_stream_entry *e)
 /* False: responded. */
 static bool entry_find(struct entry_looking *k, int64_t id, enum MHD_Result *ok)
 {
-	struct greader *g = k->w.g;
+	struct reader *rd = k->w.rd;
 	int rc = fw_account_entries_get(
-		g->r->store, g->account.id, &id, 1, k->write || k->content, entry_look, k, &g->err);
+		rd->r->store, rd->account.id, &id, 1, k->write || k->content, entry_look, k, &rd->err);
 
 	if (rc || !k->found)
-		*ok = rc ? http_store_failed(g->r, rc, &g->err) : miniflux_missing(g, "entry");
+		*ok = rc ? http_store_failed(rd->r, rc, &rd->err) : miniflux_missing(rd, "entry");
 	return !rc && k->found;
 }
 
@@ -425,84 +425,84 @@ static enum MHD_Result entry_send(struct entry_looking *k, int64_t id)
 	k->write = true;
 	good = entry_find(k, id, &ok);
 	fw_buf_finish(&k->w.html);
-	return good ? greader_json(k->w.g, 0) : ok;
+	return good ? reader_json(k->w.rd, 0) : ok;
 }
 
-enum MHD_Result miniflux_entry_get(struct greader *g)
+enum MHD_Result miniflux_entry_get(struct reader *rd)
 {
-	struct entry_looking k = {.w = {.g = g}};
-	int rc = miniflux_lists_read(g, 0, false, &k.w.l);
+	struct entry_looking k = {.w = {.rd = rd}};
+	int rc = miniflux_lists_read(rd, 0, false, &k.w.l);
 
-	return rc ? http_store_failed(g->r, rc, &g->err) : entry_send(&k, g->r->id);
+	return rc ? http_store_failed(rd->r, rc, &rd->err) : entry_send(&k, rd->r->id);
 }
 
-enum MHD_Result miniflux_feed_entry(struct greader *g)
+enum MHD_Result miniflux_feed_entry(struct reader *rd)
 {
-	struct entry_looking k = {.w = {.g = g}, .feed_id = g->r->id};
+	struct entry_looking k = {.w = {.rd = rd}, .feed_id = rd->r->id};
 	enum MHD_Result ok = MHD_NO;
 
-	return miniflux_feed_path(g, false, &k.w.l, &ok) ? entry_send(&k, g->r->below_id) : ok;
+	return miniflux_feed_path(rd, false, &k.w.l, &ok) ? entry_send(&k, rd->r->below_id) : ok;
 }
 
-enum MHD_Result miniflux_category_entry(struct greader *g)
+enum MHD_Result miniflux_category_entry(struct reader *rd)
 {
-	struct entry_looking k = {.w = {.g = g}};
+	struct entry_looking k = {.w = {.rd = rd}};
 	enum MHD_Result ok = MHD_NO;
-	const struct miniflux_category *c = miniflux_category_path(g, false, &k.w.l, &ok);
+	const struct miniflux_category *c = miniflux_category_path(rd, false, &k.w.l, &ok);
 
 	if (!c)
 		return ok;
 	k.folder = c->folder;
-	return entry_send(&k, g->r->below_id);
+	return entry_send(&k, rd->r->below_id);
 }
 
 /* The content that is stored: feedwheel fetches feeds, not the pages of entries. */
-enum MHD_Result miniflux_content(struct greader *g)
+enum MHD_Result miniflux_content(struct reader *rd)
 {
-	struct entry_looking k = {.w = {.g = g}, .content = true};
+	struct entry_looking k = {.w = {.rd = rd}, .content = true};
 	enum MHD_Result ok = MHD_NO;
 
-	if (!entry_find(&k, g->r->id, &ok))
+	if (!entry_find(&k, rd->r->id, &ok))
 		return ok;
-	fw_json_object(&g->p.j, NULL);
-	fw_json_text(&g->p.j, "content", fw_buf_str(&k.w.html));
-	fw_json_int(&g->p.j, "reading_time", entry_minutes(fw_buf_str(&k.w.html)));
-	fw_json_end(&g->p.j);
+	fw_json_object(&rd->p.j, NULL);
+	fw_json_text(&rd->p.j, "content", fw_buf_str(&k.w.html));
+	fw_json_int(&rd->p.j, "reading_time", entry_minutes(fw_buf_str(&k.w.html)));
+	fw_json_end(&rd->p.j);
 	fw_buf_finish(&k.w.html);
-	return greader_json(g, 0);
+	return reader_json(rd, 0);
 }
 
-enum MHD_Result miniflux_save(struct greader *g)
+enum MHD_Result miniflux_save(struct reader *rd)
 {
-	struct entry_looking k = {.w = {.g = g}};
+	struct entry_looking k = {.w = {.rd = rd}};
 	enum MHD_Result ok = MHD_NO;
 
-	if (!entry_find(&k, g->r->id, &ok))
+	if (!entry_find(&k, rd->r->id, &ok))
 		return ok;
-	return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid",
+	return http_problem(rd->r, MHD_HTTP_BAD_REQUEST, "invalid",
 		"there is no other service to save to: star the entry (PUT .../star)");
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-enum MHD_Result miniflux_star(struct greader *g)
+enum MHD_Result miniflux_star(struct reader *rd)
 {
 	static const int64_t STARRED[] = {FW_LABEL_STARRED};
-	struct entry_looking k = {.w = {.g = g}};
+	struct entry_looking k = {.w = {.rd = rd}};
 	struct fw_entry_edit edit = {.read = -1, .add = STARRED, .remove = STARRED};
 	enum MHD_Result ok = MHD_NO;
 
-	if (!entry_find(&k, g->r->id, &ok))
+	if (!entry_find(&k, rd->r->id, &ok))
 		return ok;
 	edit.add_n = !k.starred;
 	edit.remove_n = k.starred;
 	return miniflux_done(
-		g, fw_account_edit(g->r->store, g->account.id, &g->r->id, 1, &edit, http_now_ms(g->r), &g->err));
+		rd, fw_account_edit(rd->r->store, rd->account.id, &rd->r->id, 1, &edit, http_now_ms(rd->r), &rd->err));
 }
 
-static enum MHD_Result entries_invalid(struct greader *g, const char *words)
+static enum MHD_Result entries_invalid(struct reader *rd, const char *words)
 {
-	return http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", words);
+	return http_problem(rd->r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", words);
 }
 
 /* What becomes of the entries: status, starred or both. NULL: good, else what is wrong. */
@@ -526,36 +526,37 @@ static const char *entries_edit_read(const json_t *o, struct fw_entry_edit *edit
 	return edit->read < 0 && !edit->add_n && !edit->remove_n ? "status or starred: one of them is needed" : NULL;
 }
 
-static enum MHD_Result entries_set(struct greader *g, const json_t *o)
+static enum MHD_Result entries_set(struct reader *rd, const json_t *o)
 {
 	const json_t *list = json_object_get(o, "entry_ids"), *one;
 	struct fw_entry_edit edit;
 	const char *wrong = entries_edit_read(o, &edit);
 	size_t n = json_array_size(list), i;
-	int64_t *ids = fw_arena_calloc(&g->p.arena, n + 1, sizeof(*ids));
+	int64_t *ids = fw_arena_calloc(&rd->p.arena, n + 1, sizeof(*ids));
 
 	if (!ids)
-		return http_store_failed(g->r, fw_no_memory(&g->err), &g->err);
+		return http_store_failed(rd->r, fw_no_memory(&rd->err), &rd->err);
 	if (!n || n > GREADER_IDS_MAX)
-		return entries_invalid(g, "entry_ids: must be 1 to 50000 numbers of entries");
+		return entries_invalid(rd, "entry_ids: must be 1 to 50000 numbers of entries");
 	json_array_foreach(list, i, one)
 	{
 		if (!json_is_integer(one))
-			return entries_invalid(g, "entry_ids: must be numbers of entries");
+			return entries_invalid(rd, "entry_ids: must be numbers of entries");
 		ids[i] = json_integer_value(one);
 	}
 	if (wrong)
-		return entries_invalid(g, wrong);
-	return miniflux_done(g, fw_account_edit(g->r->store, g->account.id, ids, n, &edit, http_now_ms(g->r), &g->err));
+		return entries_invalid(rd, wrong);
+	return miniflux_done(
+		rd, fw_account_edit(rd->r->store, rd->account.id, ids, n, &edit, http_now_ms(rd->r), &rd->err));
 }
 
-enum MHD_Result miniflux_entries_set(struct greader *g)
+enum MHD_Result miniflux_entries_set(struct reader *rd)
 {
 	enum MHD_Result ok = MHD_NO;
-	json_t *o = miniflux_body(g, &ok);
+	json_t *o = miniflux_body(rd, &ok);
 
 	if (o)
-		ok = entries_set(g, o);
+		ok = entries_set(rd, o);
 	json_decref(o);
 	return ok;
 }

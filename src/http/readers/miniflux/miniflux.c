@@ -50,41 +50,42 @@ enum MHD_Result http_miniflux_refuse(struct request *r)
 
 /* ---- whose request --------------------------------------------------------------------------- */
 
-static bool miniflux_refused(struct greader *g, enum auth_verdict v, enum MHD_Result *ok)
+static bool miniflux_refused(struct reader *rd, enum auth_verdict v, enum MHD_Result *ok)
 {
-	g->r->verdict = v;
-	*ok = http_miniflux_refuse(g->r);
+	rd->r->verdict = v;
+	*ok = http_miniflux_refuse(rd->r);
 	return false;
 }
 
-static bool miniflux_wrong(struct greader *g, enum MHD_Result *ok)
+static bool miniflux_wrong(struct reader *rd, enum MHD_Result *ok)
 {
-	return miniflux_refused(g, http_auth_is_limited(g->r) ? AUTH_LIMITED : AUTH_WRONG, ok);
+	return miniflux_refused(rd, http_auth_is_limited(rd->r) ? AUTH_LIMITED : AUTH_WRONG, ok);
 }
 
-static bool miniflux_token_check(struct greader *g, struct fw_str token, enum MHD_Result *ok)
+static bool miniflux_token_check(struct reader *rd, struct fw_str token, enum MHD_Result *ok)
 {
-	int rc = token.len < FW_ACCOUNT_TOKEN_MAX ? fw_account_token_find(g->r->store, token, FW_ACCOUNT_TOKEN_CLIENT,
-							    http_now_ms(g->r), &g->p.arena, &g->account, &g->err) :
+	int rc = token.len < FW_ACCOUNT_TOKEN_MAX ? fw_account_token_find(rd->r->store, token, FW_ACCOUNT_TOKEN_CLIENT,
+							    http_now_ms(rd->r), &rd->p.arena, &rd->account, &rd->err) :
 						    FW_ENOTFOUND;
 
 	if (rc == FW_ENOTFOUND) {
-		http_auth_count_wrong(g->r);
-		return miniflux_wrong(g, ok);
+		http_auth_count_wrong(rd->r);
+		return miniflux_wrong(rd, ok);
 	}
 	if (rc)
-		*ok = http_store_failed(g->r, rc, &g->err);
+		*ok = http_store_failed(rd->r, rc, &rd->err);
 	return !rc;
 }
 
-/* Set g->account, if the password is remembered as right. FW_ENOTFOUND: it is not. */
-static int miniflux_password_known(struct greader *g, struct fw_str name, struct fw_str password)
+/* Set rd->account, if the password is remembered as right. FW_ENOTFOUND: it is not. */
+static int miniflux_password_known(struct reader *rd, struct fw_str name, struct fw_str password)
 {
-	int rc = fw_account_get(g->r->store, name, &g->p.arena, &g->account, &g->err);
+	int rc = fw_account_get(rd->r->store, name, &rd->p.arena, &rd->account, &rd->err);
 
 	if (rc)
 		return rc;
-	return password_cache_has(g->r->thread->h->passwords, name, password, g->account.password_mark, fw_mono_ms()) ?
+	return password_cache_has(
+		       rd->r->thread->h->passwords, name, password, rd->account.password_mark, fw_mono_ms()) ?
 		0 :
 		FW_ENOTFOUND;
 }
@@ -93,107 +94,107 @@ static int miniflux_password_known(struct greader *g, struct fw_str name, struct
  * With the gate taken: others may have checked the same password meanwhile. If it changes between
  * the two calls, the mark is of the old one, and nothing is remembered for the new one.
  */
-static int miniflux_password_check(struct greader *g, struct fw_str name, struct fw_str password)
+static int miniflux_password_check(struct reader *rd, struct fw_str name, struct fw_str password)
 {
 	int64_t id;
-	int rc = miniflux_password_known(g, name, password);
+	int rc = miniflux_password_known(rd, name, password);
 
 	if (rc != FW_ENOTFOUND)
 		return rc;
-	rc = http_auth_login(g->r, name, password, &id, &g->err);
+	rc = http_auth_login(rd->r, name, password, &id, &rd->err);
 	if (rc)
 		return rc;
-	if (id != g->account.id) /* removed and added again meanwhile */
+	if (id != rd->account.id) /* removed and added again meanwhile */
 		return FW_ENOTFOUND;
-	password_cache_add(g->r->thread->h->passwords, name, password, g->account.password_mark, fw_mono_ms());
+	password_cache_add(rd->r->thread->h->passwords, name, password, rd->account.password_mark, fw_mono_ms());
 	return 0;
 }
 
-static bool miniflux_basic_check(struct greader *g, enum MHD_Result *ok)
+static bool miniflux_basic_check(struct reader *rd, enum MHD_Result *ok)
 {
-	struct http_gate *gate = &g->r->thread->h->logins;
+	struct http_gate *gate = &rd->r->thread->h->logins;
 	struct fw_str name, password;
 	char buffer[BASIC_MAX];
 	int rc;
 
-	if (!basic_read(miniflux_header(g->r, MHD_HTTP_HEADER_AUTHORIZATION), buffer, &name, &password))
-		return miniflux_refused(g, AUTH_MISSING, ok);
-	rc = miniflux_password_known(g, name, password);
+	if (!basic_read(miniflux_header(rd->r, MHD_HTTP_HEADER_AUTHORIZATION), buffer, &name, &password))
+		return miniflux_refused(rd, AUTH_MISSING, ok);
+	rc = miniflux_password_known(rd, name, password);
 	if (rc == FW_ENOTFOUND) {
-		switch (http_gate_enter(gate, g->r)) {
+		switch (http_gate_enter(gate, rd->r)) {
 		case GATE_LATER:
 			*ok = MHD_YES;
 			return false;
 		case GATE_FULL:
 			*ok = http_problem(
-				g->r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "too many logins wait to be checked");
+				rd->r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "too many logins wait to be checked");
 			return false;
 		case GATE_TAKEN:
 			break;
 		}
-		rc = miniflux_password_check(g, name, password);
+		rc = miniflux_password_check(rd, name, password);
 		http_gate_leave(gate);
 	}
 	if (rc == FW_ELIMIT)
-		return miniflux_refused(g, AUTH_LIMITED, ok);
+		return miniflux_refused(rd, AUTH_LIMITED, ok);
 	if (rc == FW_ENOTFOUND)
-		return miniflux_wrong(g, ok);
+		return miniflux_wrong(rd, ok);
 	if (rc)
-		*ok = http_store_failed(g->r, rc, &g->err);
+		*ok = http_store_failed(rd->r, rc, &rd->err);
 	return !rc;
 }
 
-static bool miniflux_authorize(struct greader *g, enum MHD_Result *ok)
+static bool miniflux_authorize(struct reader *rd, enum MHD_Result *ok)
 {
-	struct fw_str token = miniflux_header(g->r, TOKEN_HEADER);
+	struct fw_str token = miniflux_header(rd->r, TOKEN_HEADER);
 
-	return token.len ? miniflux_token_check(g, token, ok) : miniflux_basic_check(g, ok);
+	return token.len ? miniflux_token_check(rd, token, ok) : miniflux_basic_check(rd, ok);
 }
 
 enum MHD_Result http_miniflux(struct request *r)
 {
-	struct greader g = {.r = r};
+	struct reader rd = {.r = r};
 	enum MHD_Result ok = MHD_NO;
 
 	atomic_fetch_add_explicit(&r->thread->h->reader_n[READER_MINIFLUX], 1, memory_order_relaxed);
-	list_page_begin(&g.p, r);
-	g.p.arena.max_bytes = GREADER_ARENA_BYTES;
-	if (miniflux_authorize(&g, &ok) && http_account_may(r, g.account.id, &ok) &&
-		greader_form_read(&g, FW_STR(""), &ok))
-		ok = r->route->greader(&g);
-	fw_buf_finish(&g.p.out);
-	fw_arena_finish(&g.p.arena);
+	list_page_begin(&rd.p, r);
+	rd.p.arena.max_bytes = READER_ARENA_BYTES;
+	if (miniflux_authorize(&rd, &ok) && http_account_may(r, rd.account.id, &ok) &&
+		reader_form_read(&rd, FW_STR(""), &ok))
+		ok = r->route->reader(&rd);
+	fw_buf_finish(&rd.p.out);
+	fw_arena_finish(&rd.p.arena);
 	return ok;
 }
 
 /* ---- bodies and responses -------------------------------------------------------------------- */
 
-enum MHD_Result miniflux_done(struct greader *g, int rc)
+enum MHD_Result miniflux_done(struct reader *rd, int rc)
 {
 	struct fw_buf none = FW_BUF_INIT(0);
 
-	return rc ? http_store_failed(g->r, rc, &g->err) :
-		    http_send(g->r, MHD_HTTP_NO_CONTENT, "application/json", &none);
+	return rc ? http_store_failed(rd->r, rc, &rd->err) :
+		    http_send(rd->r, MHD_HTTP_NO_CONTENT, "application/json", &none);
 }
 
-enum MHD_Result miniflux_missing(struct greader *g, const char *what)
+enum MHD_Result miniflux_missing(struct reader *rd, const char *what)
 {
-	return http_problem(g->r, MHD_HTTP_NOT_FOUND, "not_found", "the account has no such %s", what);
+	return http_problem(rd->r, MHD_HTTP_NOT_FOUND, "not_found", "the account has no such %s", what);
 }
 
-json_t *miniflux_body(struct greader *g, enum MHD_Result *ok)
+json_t *miniflux_body(struct reader *rd, enum MHD_Result *ok)
 {
-	json_t *o = http_json_body(g->r, ok);
+	json_t *o = http_json_body(rd->r, ok);
 
 	if (!o || json_is_object(o))
 		return o;
 	json_decref(o);
-	*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "the request body must be a JSON object");
+	*ok = http_problem(rd->r, MHD_HTTP_BAD_REQUEST, "invalid", "the request body must be a JSON object");
 	return NULL;
 }
 
 bool miniflux_text(
-	struct greader *g, const json_t *o, const char *name, size_t max, struct fw_str *out, enum MHD_Result *ok)
+	struct reader *rd, const json_t *o, const char *name, size_t max, struct fw_str *out, enum MHD_Result *ok)
 {
 	const json_t *v = json_object_get(o, name);
 
@@ -203,7 +204,7 @@ bool miniflux_text(
 	*out = fw_str_trim((struct fw_str){json_string_value(v), json_string_length(v)});
 	if (json_is_string(v) && fw_utf8_fits(*out, max))
 		return true;
-	*ok = http_problem(g->r, MHD_HTTP_BAD_REQUEST, "invalid", "%s: must be text of at most %zu bytes", name, max);
+	*ok = http_problem(rd->r, MHD_HTTP_BAD_REQUEST, "invalid", "%s: must be text of at most %zu bytes", name, max);
 	return false;
 }
 
@@ -218,7 +219,7 @@ void miniflux_time(struct fw_json *j, const char *key, int64_t at_ms)
 /* ---- the account ----------------------------------------------------------------------------- */
 
 /* Settings that feedwheel does not have are as Miniflux has them at first. */
-enum MHD_Result miniflux_me(struct greader *g)
+enum MHD_Result miniflux_me(struct reader *rd)
 {
 	static const char *const EMPTY[] = {"stylesheet", "custom_js", "external_font_hosts", "google_id",
 		"openid_connect_id", "block_filter_entry_rules", "keep_filter_entry_rules"};
@@ -226,12 +227,12 @@ enum MHD_Result miniflux_me(struct greader *g)
 		{"entry_sorting_direction", "asc"}, {"entry_sorting_order", "published_at"}, {"gesture_nav", "tap"},
 		{"display_mode", "standalone"}, {"default_home_page", "unread"},
 		{"categories_sorting_order", "unread_count"}};
-	struct fw_json *j = &g->p.j;
+	struct fw_json *j = &rd->p.j;
 
 	fw_json_object(j, NULL);
-	fw_json_int(j, "id", g->account.id);
-	fw_json_str(j, "username", g->account.name);
-	fw_json_bool(j, "is_admin", g->account.admin);
+	fw_json_int(j, "id", rd->account.id);
+	fw_json_str(j, "username", rd->account.name);
+	fw_json_bool(j, "is_admin", rd->account.admin);
 	for (size_t i = 0; i < FW_N(TEXT); i++)
 		fw_json_cstr(j, TEXT[i][0], TEXT[i][1]);
 	for (size_t i = 0; i < FW_N(EMPTY); i++)
@@ -245,91 +246,91 @@ enum MHD_Result miniflux_me(struct greader *g)
 	fw_json_bool(j, "entry_swipe", true);
 	fw_json_bool(j, "mark_read_on_view", true);
 	fw_json_bool(j, "mark_read_on_media_player_completion", false);
-	if (g->account.used_ms)
-		fw_json_time(j, "last_login_at", g->account.used_ms);
+	if (rd->account.used_ms)
+		fw_json_time(j, "last_login_at", rd->account.used_ms);
 	else
 		fw_json_null(j, "last_login_at");
 	fw_json_end(j);
-	return greader_json(g, 0);
+	return reader_json(rd, 0);
 }
 
-static enum MHD_Result miniflux_forbidden(struct greader *g, const char *words)
+static enum MHD_Result miniflux_forbidden(struct reader *rd, const char *words)
 {
-	return http_problem(g->r, MHD_HTTP_FORBIDDEN, "permission_denied", "%s", words);
+	return http_problem(rd->r, MHD_HTTP_FORBIDDEN, "permission_denied", "%s", words);
 }
 
-enum MHD_Result miniflux_users(struct greader *g)
+enum MHD_Result miniflux_users(struct reader *rd)
 {
-	return miniflux_forbidden(g, "accounts are managed with `feedwheel user`; your own is at v1/me");
+	return miniflux_forbidden(rd, "accounts are managed with `feedwheel user`; your own is at v1/me");
 }
 
 /* Its own account, by number or name. Whether others exist is nobody's business. */
-enum MHD_Result miniflux_user(struct greader *g)
+enum MHD_Result miniflux_user(struct reader *rd)
 {
-	struct fw_str who = g->r->rest;
+	struct fw_str who = rd->r->rest;
 	int64_t id;
 
 	if (fw_str_eq(who, FW_STR("integrations/status")))
-		return miniflux_integrations(g);
-	if (fw_str_eq(who, g->account.name) || (fw_str_int(who, &id) && id == g->account.id))
-		return miniflux_me(g);
-	return miniflux_users(g);
+		return miniflux_integrations(rd);
+	if (fw_str_eq(who, rd->account.name) || (fw_str_int(who, &id) && id == rd->account.id))
+		return miniflux_me(rd);
+	return miniflux_users(rd);
 }
 
-enum MHD_Result miniflux_user_read(struct greader *g)
+enum MHD_Result miniflux_user_read(struct reader *rd)
 {
-	const struct fw_stream s = {.account_id = g->account.id};
+	const struct fw_stream s = {.account_id = rd->account.id};
 
-	return g->r->id == g->account.id ? miniflux_done(g, fw_account_mark_read(g->r->store, &s, 0, 0, &g->err)) :
-					   miniflux_users(g);
+	return rd->r->id == rd->account.id ? miniflux_done(rd, fw_account_mark_read(rd->r->store, &s, 0, 0, &rd->err)) :
+					     miniflux_users(rd);
 }
 
-enum MHD_Result miniflux_keys(struct greader *g)
+enum MHD_Result miniflux_keys(struct reader *rd)
 {
-	return miniflux_forbidden(g, "tokens are made and removed with `feedwheel user token`");
+	return miniflux_forbidden(rd, "tokens are made and removed with `feedwheel user token`");
 }
 
-enum MHD_Result miniflux_integrations(struct greader *g)
+enum MHD_Result miniflux_integrations(struct reader *rd)
 {
-	fw_json_object(&g->p.j, NULL);
-	fw_json_bool(&g->p.j, "has_integrations", false);
-	fw_json_end(&g->p.j);
-	return greader_json(g, 0);
+	fw_json_object(&rd->p.j, NULL);
+	fw_json_bool(&rd->p.j, "has_integrations", false);
+	fw_json_end(&rd->p.j);
+	return reader_json(rd, 0);
 }
 
 /* Entries are all accounts': retention removes them. */
-enum MHD_Result miniflux_flush(struct greader *g)
+enum MHD_Result miniflux_flush(struct reader *rd)
 {
 	struct fw_buf none = FW_BUF_INIT(0);
 
-	return http_send(g->r, MHD_HTTP_ACCEPTED, "application/json", &none);
+	return http_send(rd->r, MHD_HTTP_ACCEPTED, "application/json", &none);
 }
 
-enum MHD_Result miniflux_import(struct greader *g)
+enum MHD_Result miniflux_import(struct reader *rd)
 {
 	struct fw_buf words = FW_BUF_INIT(0);
 	size_t n, refused_n;
 	enum MHD_Result ok = MHD_NO;
 
-	if (!greader_opml_add(g, &n, &refused_n, &ok))
+	if (!reader_opml_add(rd, &n, &refused_n, &ok))
 		return ok;
 	fw_buf_addf(&words, "%s imported", FW_COUNT_OF((int64_t)n, "feed", "feeds"));
 	if (refused_n)
 		fw_buf_addf(&words, " (%s refused: invalid, or with another login)",
 			FW_COUNT_OF((int64_t)refused_n, "address was", "addresses were"));
-	fw_json_object(&g->p.j, NULL);
-	fw_json_str(&g->p.j, "message", fw_buf_str(&words));
-	fw_json_end(&g->p.j);
+	fw_json_object(&rd->p.j, NULL);
+	fw_json_str(&rd->p.j, "message", fw_buf_str(&words));
+	fw_json_end(&rd->p.j);
 	fw_buf_finish(&words);
-	return greader_json_status(g, MHD_HTTP_CREATED, 0);
+	return reader_json_status(rd, MHD_HTTP_CREATED, 0);
 }
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
 /* The version of the API; the members about the build are texts, because clients show them. */
-enum MHD_Result miniflux_version(struct greader *g)
+enum MHD_Result miniflux_version(struct reader *rd)
 {
-	struct fw_json *j = &g->p.j;
+	struct fw_json *j = &rd->p.j;
 	struct utsname system = {.machine = "unknown"};
 	char commit[100];
 
@@ -344,7 +345,7 @@ enum MHD_Result miniflux_version(struct greader *g)
 	fw_json_cstr(j, "arch", system.machine);
 	fw_json_cstr(j, "os", "linux");
 	fw_json_end(j);
-	return greader_json(g, 0);
+	return reader_json(rd, 0);
 }
 
 static enum MHD_Result miniflux_word(struct request *r, const char *word)
