@@ -34,11 +34,20 @@ BEGIN {
 	may["engine/copy"] = workshops " engine engine/copy"
 	may["engine/ops"] = workshops " engine engine/ops engine/orders/runner.h"
 	may["picture"] = "base picture"
-	rooms = "http http/auth http/server http/metrics http/api http/readers http/readers/greader" \
-		" http/readers/miniflux http/readers/fever http/web"
-	n = split(rooms, of_http, " ")
-	for (i = 1; i <= n; i++)
-		may[of_http[i]] = "base api picture " rooms
+	rooms = "http/auth http/server http/metrics http/api http/readers http/readers/greader" \
+		" http/readers/miniflux http/readers/fever http/web http"
+	below = "base api http/auth"
+	may["http/auth"] = below " http/server/http.h"
+	below = below " http/server"
+	may["http/server"] = below " http/serve.h http/api/entry_stream.h http/api/event_rules.h"
+	may["http/metrics"] = below " http/metrics"
+	may["http/api"] = below " http/api http/metrics/prom.h"
+	may["http/readers"] = below " http/readers"
+	may["http/readers/greader"] = below " http/readers http/readers/greader"
+	may["http/readers/miniflux"] = below " http/readers http/readers/miniflux"
+	may["http/readers/fever"] = below " http/readers http/readers/fever"
+	may["http/web"] = below " http/readers http/web picture"
+	may["http"] = "base api picture http " rooms
 	may["cli"] = "base api picture cli http/serve.h"
 	# libraries and system headers that only some files may include: a pattern of headers, a pattern of files
 	only["^argon2\\.h$"] = "^src/engine/accounts/"

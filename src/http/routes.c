@@ -35,8 +35,8 @@
 
 /* Fever: some clients add "/" to the URL that a user typed, some do not. */
 #define FEVER_FORM .body_max = (size_t)1 << 16, .scope = SCOPE_FEVER, .pool = true
-#define FEVER_GET(path) "GET", path, http_greader, .reader = fever_api, .scope = SCOPE_FEVER, .pool = true
-#define FEVER_POST(path) "POST", path, http_greader, .reader = fever_api, FEVER_FORM, .repeat = true
+#define FEVER_GET(path) "GET", path, http_fever, .reader = fever_api, .scope = SCOPE_FEVER, .pool = true
+#define FEVER_POST(path) "POST", path, http_fever, .reader = fever_api, FEVER_FORM, .repeat = true
 
 /* Miniflux' API, where its clients look for it below the address that they are given. */
 #define MINIFLUX "/miniflux"

@@ -7,7 +7,7 @@
 #ifndef FW_HTTP_READERS_ICONS_H
 #define FW_HTTP_READERS_ICONS_H
 
-#include "http/readers/greader/greader.h"
+#include "http/readers/feeds.h"
 
 /*
  * The address that a feed names: its favicon, else its icon, which may be larger; in the arena.

@@ -190,7 +190,7 @@ struct route {
 	enum scope scope;         /* the scope that a token needs */
 	bool pool;                /* it needs the store: a pool thread calls run, with r->store */
 	bool raw;                 /* the body stays compressed, because it is signed so; see http_body_unpack() */
-	enum MHD_Result (*reader)(struct reader *rd); /* of http_greader() or http_miniflux() */
+	enum MHD_Result (*reader)(struct reader *rd); /* of reader_serve() */
 	enum MHD_Result (*web)(struct web *w);        /* of http_web(): web.h */
 	bool web_admin;                               /* the account needs the right to see the operator's side */
 	bool repeat; /* with pool: run again after the store failed; always so for GET */
@@ -512,6 +512,7 @@ FW_MUST_CHECK int http_auth_login(
 /* ---- greader.c, login.c: the Google Reader API ----------------------------------------------- */
 
 enum MHD_Result http_greader(struct request *r);
+enum MHD_Result http_fever(struct request *r);
 enum MHD_Result http_greader_login(struct request *r);
 enum auth_verdict http_greader_may(struct request *r);
 enum MHD_Result http_greader_refuse(struct request *r);

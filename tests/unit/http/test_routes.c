@@ -252,7 +252,8 @@ START_TEST(table)
 		/* a secret opens no other path */
 		ck_assert(r[i].scope == SCOPE_PATH ? token : r[i].scope == SCOPE_FEED || !token);
 		ck_assert(r[i].body_max == 0 || strcmp(r[i].method, "GET") != 0);
-		ck_assert((r[i].scope == SCOPE_ACCOUNT || r[i].scope == SCOPE_FEVER) == (r[i].run == http_greader));
+		ck_assert((r[i].scope == SCOPE_ACCOUNT) == (r[i].run == http_greader));
+		ck_assert((r[i].scope == SCOPE_FEVER) == (r[i].run == http_fever));
 		ck_assert((r[i].scope == SCOPE_BASIC) == (r[i].run == http_miniflux));
 		ck_assert(reader == (r[i].reader != NULL));
 		ck_assert((r[i].run == http_web) == (r[i].web != NULL));

@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "http/readers/fever/fever.h"
 #include "http/readers/folder_id.h"
-#include "http/readers/greader/greader.h"
+#include "http/readers/content.h"
+#include "http/readers/feeds.h"
 #include "http/readers/icons.h"
 #include "base/banned.h"
 
@@ -33,7 +34,7 @@ static void fever_begin(struct reader *rd, bool auth)
 	fw_json_int(j, "auth", auth);
 }
 
-bool fever_authorize(struct reader *rd, enum MHD_Result *ok)
+static bool fever_authorize(struct reader *rd, enum MHD_Result *ok)
 {
 	struct request *r = rd->r;
 	struct fw_str given = http_form_get(&rd->form, "api_key");
@@ -54,7 +55,7 @@ bool fever_authorize(struct reader *rd, enum MHD_Result *ok)
 		http_auth_count_wrong(r);
 		r->verdict = AUTH_LIMITED;
 		if (http_auth_is_limited(r)) {
-			*ok = http_greader_refuse(r);
+			*ok = http_auth_refuse_account(r, NULL, ""); /* 429 */
 			return false;
 		}
 	}
@@ -529,4 +530,15 @@ enum MHD_Result fever_api(struct reader *rd)
 		fw_json_end(&rd->p.j);
 	}
 	return wrong ? reader_wrong(rd, wrong, "see docs/fever.md") : reader_json(rd, rc);
+}
+
+static bool fever_enter(struct reader *rd, enum MHD_Result *ok)
+{
+	return reader_form_read(rd, fw_buf_str(&rd->r->body), ok) && fever_authorize(rd, ok) &&
+		http_account_may(rd->r, rd->account.id, ok);
+}
+
+enum MHD_Result http_fever(struct request *r)
+{
+	return reader_serve(r, READER_FEVER, fever_enter);
 }

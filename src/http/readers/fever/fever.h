@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The Fever API, one route with everything in its parameters. docs/fever.md describes it for its
- * clients. It enters by http_greader(), and uses what greader.h has.
+ * clients. Its entrance is http_fever().
  *
  * A Fever key is the MD5 of "name:secret". So the secret is none that a person chose, but a token
  * of its own (FW_ACCOUNT_TOKEN_FEVER); an account without one has no Fever API.
@@ -41,8 +41,6 @@ const char *fever_mark_read(const struct http_form *f, struct fever_mark *out);
 
 /* ---- fever.c --------------------------------------------------------------------------------- */
 
-/* Whose key is in the form? Sets rd->account. False: responded. */
-FW_MUST_CHECK bool fever_authorize(struct reader *rd, enum MHD_Result *ok);
 enum MHD_Result fever_api(struct reader *rd);
 
 #endif

@@ -6,31 +6,15 @@
 #include "base/log.h"
 #include "base/url.h"
 #include "base/xml.h"
+#include "api/view.h"
+#include "http/readers/content.h"
 #include "http/readers/greader/greader.h"
 #include "base/banned.h"
 
-/* An entry's dates; an entry without one has that of its storing. */
-static int64_t item_published_ms(const struct fw_entry_row *e)
-{
-	return fw_date_known(e->published_ms) ? e->published_ms :
-		fw_date_known(e->updated_ms)  ? e->updated_ms :
-						e->seen_ms;
-}
-
+/* An entry without the date has that of its publication. */
 static int64_t item_updated_ms(const struct fw_entry_row *e)
 {
-	return fw_date_known(e->updated_ms) ? e->updated_ms : item_published_ms(e);
-}
-
-/* Seconds, rounded down. */
-static int64_t item_seconds(int64_t ms)
-{
-	return ms / FW_SECOND_MS - (ms % FW_SECOND_MS < 0);
-}
-
-int64_t reader_published_s(const struct fw_entry_row *e)
-{
-	return item_seconds(item_published_ms(e));
+	return fw_date_known(e->updated_ms) ? e->updated_ms : reader_published_ms(e);
 }
 
 /* What an item names of its feed: by the account's subscription, else by the entry. */
@@ -39,20 +23,6 @@ static struct reader_feed item_feed(const struct greader_writer *w, const struct
 	const struct reader_feed *f = reader_feed_find(&w->feeds, e->feed_id);
 
 	return f ? *f : (struct reader_feed){.id = e->feed_id, .title = e->feed_title, .url = e->feed_url};
-}
-
-void reader_html(struct reader *rd, const struct fw_entry_row *e, struct fw_buf *html)
-{
-	struct fw_view_work work = {.cache = rd->r->thread->h->views};
-	struct fw_err err = {0};
-
-	fw_buf_reset(html);
-	if (fw_entry_html(e, &work, html, &err)) /* the item has no content then */
-		fw_warn("%s", err.text);
-	if (!html->len)
-		fw_xml_escape(html, e->summary, FW_XML_TEXT);
-	if (html->rc)
-		rd->p.out.rc = html->rc;
 }
 
 /* ---- labels ---------------------------------------------------------------------------------- */
@@ -204,7 +174,7 @@ static void item_json(struct greader_writer *w, const struct fw_stream_entry *se
 	item_number_text(j, "crawlTimeMsec", e->seen_ms);
 	item_number_text(j, "timestampUsec", e->seen_ms * 1000);
 	fw_json_int(j, "published", reader_published_s(e));
-	fw_json_int(j, "updated", item_seconds(item_updated_ms(e)));
+	fw_json_int(j, "updated", reader_seconds(item_updated_ms(e)));
 	fw_json_text(j, "title", e->title);
 	item_link(j, "canonical", e->url, NULL);
 	item_link(j, "alternate", e->url, "text/html");
@@ -302,7 +272,7 @@ static void item_atom(struct greader_writer *w, const struct fw_stream_entry *se
 			item_atom_category(out, GREADER_LABEL, name, name);
 	}
 	item_atom_element(out, "title", "text", e->title);
-	item_atom_time(out, "published", item_published_ms(e));
+	item_atom_time(out, "published", reader_published_ms(e));
 	item_atom_time(out, "updated", item_updated_ms(e));
 	item_atom_link(out, "alternate", FW_STR("text/html"), e->url);
 	item_enclosures(w, e, item_atom_enclosure);

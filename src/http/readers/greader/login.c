@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "api/token.h"
-#include "http/readers/fever/fever.h"
 #include "http/readers/greader/greader.h"
 #include "base/banned.h"
 
@@ -125,8 +124,6 @@ bool greader_authorize(struct reader *rd, enum MHD_Result *ok)
 	struct request *r = rd->r;
 	int rc = FW_ENOTFOUND;
 
-	if (r->route->scope == SCOPE_FEVER)
-		return fever_authorize(rd, ok);
 	rd->token = login_presented(r);
 	if (!rd->token.p && r->route->body_max)
 		rd->token = fw_str_trim(http_form_get(&rd->form, "T"));

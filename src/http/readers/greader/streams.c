@@ -383,7 +383,7 @@ enum MHD_Result greader_ids(struct reader *rd)
 	if (streams > STREAMS_MAX)
 		return http_problem(
 			rd->r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "more than %d streams in s", STREAMS_MAX);
-	if (!stream_options_read(rd, &options, GREADER_IDS_MAX, &ok))
+	if (!stream_options_read(rd, &options, READER_IDS_MAX, &ok))
 		return ok;
 	l.limit = rd->p.limit + 1;
 	/* each stream is merged at once, so two of them are the most that there are */
@@ -412,18 +412,6 @@ struct stream_page {
 	const struct greader_query *q;
 	int64_t last_id;
 };
-
-bool reader_has_room(struct reader *rd)
-{
-	struct request *r = rd->r;
-
-	if (rd->p.n &&
-		(rd->p.out.len >= READER_BYTES ||
-			!http_entries_reserve(r->thread->h, &r->reserved_bytes, rd->p.out.len)))
-		return false;
-	rd->p.n++;
-	return true;
-}
 
 static int stream_page_add(void *ctx, const struct fw_stream_entry *e)
 {

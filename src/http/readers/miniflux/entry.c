@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/url.h"
+#include "http/readers/content.h"
 #include "http/readers/miniflux/miniflux.h"
 #include "base/banned.h"
 
@@ -536,7 +537,7 @@ static enum MHD_Result entries_set(struct reader *rd, const json_t *o)
 
 	if (!ids)
 		return http_store_failed(rd->r, fw_no_memory(&rd->err), &rd->err);
-	if (!n || n > GREADER_IDS_MAX)
+	if (!n || n > READER_IDS_MAX)
 		return entries_invalid(rd, "entry_ids: must be 1 to 50000 numbers of entries");
 	json_array_foreach(list, i, one)
 	{

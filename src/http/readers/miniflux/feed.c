@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/url.h"
+#include "http/readers/add.h"
 #include "http/readers/icons.h"
 #include "http/readers/miniflux/miniflux.h"
 #include "base/banned.h"

@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "http/auth/basic.h"
 #include "http/auth/password_cache.h"
+#include "http/readers/add.h"
 #include "http/readers/miniflux/miniflux.h"
 #include "base/banned.h"
 
@@ -151,20 +152,15 @@ static bool miniflux_authorize(struct reader *rd, enum MHD_Result *ok)
 	return token.len ? miniflux_token_check(rd, token, ok) : miniflux_basic_check(rd, ok);
 }
 
+static bool miniflux_enter(struct reader *rd, enum MHD_Result *ok)
+{
+	return miniflux_authorize(rd, ok) && http_account_may(rd->r, rd->account.id, ok) &&
+		reader_form_read(rd, FW_STR(""), ok);
+}
+
 enum MHD_Result http_miniflux(struct request *r)
 {
-	struct reader rd = {.r = r};
-	enum MHD_Result ok = MHD_NO;
-
-	atomic_fetch_add_explicit(&r->thread->h->reader_n[READER_MINIFLUX], 1, memory_order_relaxed);
-	list_page_begin(&rd.p, r);
-	rd.p.arena.max_bytes = READER_ARENA_BYTES;
-	if (miniflux_authorize(&rd, &ok) && http_account_may(r, rd.account.id, &ok) &&
-		reader_form_read(&rd, FW_STR(""), &ok))
-		ok = r->route->reader(&rd);
-	fw_buf_finish(&rd.p.out);
-	fw_arena_finish(&rd.p.arena);
-	return ok;
+	return reader_serve(r, READER_MINIFLUX, miniflux_enter);
 }
 
 /* ---- bodies and responses -------------------------------------------------------------------- */

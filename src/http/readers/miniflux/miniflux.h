@@ -9,7 +9,7 @@
 #ifndef FW_HTTP_READERS_MINIFLUX_MINIFLUX_H
 #define FW_HTTP_READERS_MINIFLUX_MINIFLUX_H
 
-#include "http/readers/greader/greader.h"
+#include "http/readers/feeds.h"
 #include "http/readers/miniflux/filter.h"
 
 /* Its version: clients look there for what a server can do. */
