@@ -1,9 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# Run all tests: the plain build, a build without optional parts (small), the whole suite under ASan and UBSan (asan),
-# the threads under TSan (tsan), each fuzz target for FUZZ_SECONDS (3), and the lint. An argument selects one part:
-# plain, small, asan, tsan, fuzz, lint, clang (the whole suite, compiled by clang); or nightly: every part, with ten
-# minutes for each fuzz target.
+# Run the tests in parts: the plain build, the suite under ASan and UBSan (asan), the threads under TSan (tsan), a build
+# without optional parts (small), each fuzz target for FUZZ_SECONDS (3), the lint, clang's analyzer (analyze).
+# Without an argument it is `make check`, which is short: plain on SQLite and the day's engine (tools/engines.sh), the
+# heart of asan and tsan, lint. deep is `make check-deep`: all that the last `make check` of these trees left out.
+# A part's name (also clang, the whole suite compiled by clang) runs all of that part; nightly runs all of each part,
+# with longer outages and walks, ten minutes for each fuzz target, other servers, and Debian sid.
+# CHECK_MINUTES=N: `make check` fails when it has used more minutes of processors than that.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 werror=$([ "${CI:-}" = true ] && echo true || echo false)
@@ -11,6 +14,8 @@ linker=$(command -v ld.lld >/dev/null 2>&1 && echo lld) # it takes a third of th
 # Reports need lines, not variables: this halves the time of compiling.
 quick="-Doptimization=1 -Ddebug=false -Dc_args=-g1"
 failed=
+logs=
+runs=0
 ahead=
 memory=
 data=
@@ -65,9 +70,11 @@ setup() { # tree: configure it once
 }
 
 targets() { # tree: what is needed of it; all of it when nothing is said
-	case $1 in
-	build-tsan) python3 tools/suite-targets.py "$1" threads ;;
-	build-fuzz) echo fuzzers ;;
+	case $mode-$1 in
+	check-build-asan) python3 tools/suite-targets.py "$1" "" -deep ;;
+	check-build-tsan) python3 tools/suite-targets.py "$1" threads -deep ;;
+	*-build-tsan) python3 tools/suite-targets.py "$1" threads ;;
+	*-build-fuzz) echo fuzzers ;;
 	esac
 }
 
@@ -83,8 +90,8 @@ build() { # tree
 	make_tree "$1"
 }
 
-# Tests mostly wait. Meanwhile the trees of the next parts are built one after the other, then the analyzer runs, at low
-# priority. A build that fails here fails again in build(), which prints the errors.
+# Tests mostly wait. Meanwhile the trees of the next parts are built one after the other, then the analyzer and the lint
+# run, at low priority. A build that fails here fails again in build(), which prints the errors.
 begin_ahead() {
 	case $parts in *\ *) ;; *) return ;; esac
 	(
@@ -92,6 +99,8 @@ begin_ahead() {
 			case $part in
 			plain) continue ;;
 			lint) sh tools/lint.sh >"$data/lint.log" 2>&1 && : >"$data/lint.good" ;;
+			analyze) sh tools/analyze.sh >"$data/analyze.log" 2>&1 && : >"$data/analyze.good" ;;
+			valkey | mysql | sid) ;;
 			*) make_tree "build-$part" >/dev/null 2>&1 ;;
 			esac
 			: >"$data/build-$part.tried"
@@ -111,15 +120,66 @@ ready() { # tree, or build-lint: wait until that has been done or tried
 # sanitizer.
 run() { # title, tree, tests at once per processor, meson test arguments
 	echo "== $1"
-	dir=$2 processes=$(($(nproc) * $3))
+	dir=$2 processes=$(($(nproc) * $3)) runs=$((runs + 1))
 	shift 3
-	meson test -C "$dir" --print-errorlogs --no-rebuild --num-processes "$processes" "$@" || failed="$failed $dir"
+	case $dir in build-asan | build-tsan) set -- --timeout-multiplier 4 "$@" ;; esac
+	COST=$data/cost meson test -C "$dir" --print-errorlogs --no-rebuild --num-processes "$processes" \
+		--logbase "$mode$runs" --wrapper "'$PWD/tools/test-cost.py'" "$@" || failed="$failed $dir"
+	logs="$logs $dir/meson-logs/$mode$runs-test-cost.py.json"
+}
+
+# What `make check` had of a tree is noted in TREE/checked when it has ended: the stores of most suites, and those of
+# suite store. It holds until a source is changed.
+was_checked() { # tree
+	[ -f "$1/checked" ] &&
+		[ -z "$(find src include tests meson.build -type f ! -name '*.pyc' -newer "$1/checked" -print -quit)" ]
+}
+
+# The tests of a tree: in `make check` on these stores, without suite deep; in check-deep the others; else all.
+tests() { # title, tree, tests at once per processor, stores of most suites, stores of suite store
+	title=$1 tree=$2 at_once=$3 most=$4 store=$5
+	how=$mode
+	[ "$mode" != deep ] || was_checked "$tree" || how=all
+	case $how in
+	check)
+		rm -f "$tree/checked"
+		echo "$most $store" >"$tree/checking"
+		set -- --no-suite deep
+		variable=FW_STORES
+		;;
+	deep)
+		read -r most store <"$tree/checked"
+		set -- --suite deep --suite store --suite system
+		variable=FW_STORES_DONE
+		;;
+	all) run "$title" "$tree" "$at_once"; return ;;
+	esac
+	if same "$most" "$store"; then
+		on_stores "$store" "$title" "$tree" "$at_once" "$@"
+	else
+		on_stores "$store" "$title: stores" "$tree" "$at_once" --suite store
+		on_stores "$most" "$title: the others" "$tree" "$at_once" "$@" --no-suite store
+	fi
+	[ "$how" != check ] || mv "$tree/checking" "$tree/checked"
+}
+
+same() { # two lists of stores: is memory, which only suite store has, the only difference?
+	[ "${1#memory,}" = "${2#memory,}" ]
+}
+
+on_stores() { # stores, then what run() gets
+	stores=$1
+	shift
+	export "$variable=$stores"
+	echo "== $variable=$stores"
+	run "$@"
+	unset "$variable"
 }
 
 plain() {
 	build build || return 1
 	begin_ahead
-	run "tests" build 7
+	tests "tests" build 7 "$engines" "$store_engines"
 }
 small() {
 	build build-small || return 1
@@ -128,11 +188,18 @@ small() {
 }
 asan() {
 	build build-asan || return 1
-	run "tests under ASan and UBSan" build-asan 5 --timeout-multiplier 4
+	tests "tests under ASan and UBSan" build-asan 5 sqlite sqlite
 }
 tsan() {
 	build build-tsan || return 1
-	run "threads under TSan" build-tsan 5 --suite threads --timeout-multiplier 4
+	set -- --suite threads
+	case $mode in
+	check) set -- --suite threads --no-suite deep ;;
+	deep) ! was_checked build-tsan || set -- --suite deep ;;
+	esac
+	[ "$mode" != check ] || { rm -f build-tsan/checked && : >build-tsan/checking; }
+	run "threads under TSan" build-tsan 5 "$@"
+	[ "$mode" != check ] || mv build-tsan/checking build-tsan/checked
 }
 clang() {
 	build build-clang || return 1
@@ -142,28 +209,102 @@ fuzz() {
 	build build-fuzz || return 1
 	echo "== fuzz targets, ${FUZZ_SECONDS:-3} s each"
 	tests/fuzz/run.sh build-fuzz "${FUZZ_SECONDS:-3}" || failed="$failed fuzz"
+	logs="$logs build-fuzz/fuzz-count.txt"
+}
+reported() { # lint or analyze: its output if it ran ahead, else run it now
+	echo "== $1"
+	if [ -n "$ahead" ]; then
+		ready "build-$1"
+		cat "$data/$1.log"
+		[ -e "$data/$1.good" ]
+	else
+		sh "tools/$1.sh"
+	fi || failed="$failed $1"
 }
 lint() {
-	echo "== lint"
-	if [ -n "$ahead" ]; then
-		ready build-lint
-		cat "$data/lint.log"
-		[ -e "$data/lint.good" ]
-	else
-		sh tools/lint.sh
-	fi || failed="$failed lint"
+	reported lint
+}
+analyze() {
+	reported analyze
 }
 
-case ${1:-all} in
-all) parts="plain small asan tsan fuzz lint" ;;
-nightly) parts="plain small clang asan tsan fuzz lint" FUZZ_SECONDS=${FUZZ_SECONDS:-600} ;;
-plain | small | clang | asan | tsan | fuzz | lint) parts=$1 ;;
-*) echo "usage: tools/check.sh [plain|small|clang|asan|tsan|fuzz|lint|nightly]" >&2; exit 2 ;;
+# Other servers than the usual ones, and another release. What is not installed is left out.
+valkey() {
+	command -v valkey-server >/dev/null || { echo "== valkey is left out: it is not installed"; return 0; }
+	export FW_REDIS=valkey FW_STORES=redis
+	run "stores on Valkey" build 7 --suite store
+	unset FW_REDIS FW_STORES
+}
+mysql() {
+	mysqld=${FW_MYSQLD:-/usr/sbin/mysqld}
+	"$mysqld" --version 2>/dev/null | grep -qiv mariadb || { echo "== MySQL is left out: set FW_MYSQLD"; return 0; }
+	export FW_MYSQLD="$mysqld" FW_STORES=mysql
+	run "stores on MySQL" build 7 --suite store
+	unset FW_MYSQLD FW_STORES
+}
+sid() {
+	if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null; then
+		tools/release-check.sh sid || failed="$failed sid"
+	else
+		echo "== sid is left out: it needs root and debootstrap"
+	fi
+}
+
+# The time of this shell, of all that it waited for, and of what these waited for: what it cost.
+spent() {
+	wall=$(($(date +%s) - began))
+	times >"$data/times"
+	tr 'ms' '  ' <"$data/times" | awk -v wall="$wall" -v limit="$limit" '
+		{ for (i = 1; i < NF; i += 2) used += $i + $(i + 1) / 60 }
+		END {
+			printf "%.1f minutes of processors, %.1f minutes of time\n", used, wall / 60
+			if (limit && used > limit)
+				printf "the limit is %s minutes of processors\n", limit
+			exit limit && used > limit
+		}'
+}
+costs() {
+	[ ! -s "$data/cost" ] || {
+		echo "the most expensive tests: seconds of processors, in the kernel, of time; page faults / 1000"
+		sort -rn "$data/cost" | head -n "${COSTS:-25}"
+		awk '{ n += $1 } END { printf "%8.1f  all %d tests\n", n, NR }' "$data/cost"
+	}
+}
+
+began=$(date +%s)
+limit=
+mode=all
+case ${1:-check} in
+check) mode=check parts="plain asan tsan lint" limit=${CHECK_MINUTES:-} ;;
+deep) mode=deep parts="plain small asan tsan fuzz analyze" ;;
+nightly)
+	parts="plain small clang asan tsan fuzz lint analyze valkey mysql sid" FUZZ_SECONDS=${FUZZ_SECONDS:-600}
+	export FW_LONG=1
+	;;
+plain | small | clang | asan | tsan | fuzz | lint | analyze) parts=$1 ;;
+*) echo "usage: tools/check.sh [check|deep|plain|small|clang|asan|tsan|fuzz|lint|analyze|nightly]" >&2; exit 2 ;;
 esac
+engines=
+store_engines=
+if [ "$mode" = check ]; then
+	engines=$(sh tools/engines.sh) && store_engines=$(sh tools/engines.sh store) || exit 1
+	if same "$engines" "$store_engines"; then
+		echo "== this is FW_STORES=$store_engines make check"
+	else
+		echo "== this is FW_STORES=$engines make check; suite store: FW_STORES=$store_engines"
+		limit=
+	fi
+	case $engines in *,*,*) limit= ;; esac # of the day's engine alone
+fi
 in_memory
 server_data
 for part in $parts; do
 	$part || failed="$failed $part"
 done
-python3 tools/count-tests.py build build-small build-clang build-asan build-tsan build-fuzz
+# shellcheck disable=SC2086 # a list
+[ -z "$logs" ] || python3 tools/count-tests.py $logs
+costs
+[ -z "$ahead" ] || wait "$ahead"
+ahead=
+spent || failed="$failed cost"
 [ -z "$failed" ] || { echo "failed:$failed"; exit 1; }

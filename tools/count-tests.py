@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""count-tests.py TREE...: adds up the test cases from meson's logs and the fuzz runner's counts.
+"""count-tests.py FILE...: adds up the test cases in meson's logs (TREE/meson-logs/NAME.json) and the fuzz
+runner's counts (TREE/fuzz-count.txt).
 
 It prints each failed case with the last lines of its output, and then the sum. A program that failed
 without a failed case of its own (timeout, crash, leak) counts as one more failure.
@@ -14,9 +15,8 @@ CASE = re.compile(r"^(not ok|ok)\b([^#\n]*)(# *SKIP)?", re.M | re.I)
 LINES = 6  # the limit of lines from a failed program
 
 
-def meson_log(tree):
+def meson_log(path):
     """A dict per test program, from meson's log."""
-    path = os.path.join(tree, "meson-logs", "testlog.json")
     if os.path.exists(path):
         with open(path, encoding="utf-8", errors="replace") as f:
             yield from map(json.loads, f)
@@ -27,11 +27,11 @@ def said(test):
     return [line[:300] for line in lines if line and not re.match(r"(not )?ok\b", line)][-LINES:]
 
 
-def count(tree):
-    """passed, failed, skipped of one tree, and the lines about the failures."""
+def count(path, tree):
+    """passed, failed, skipped of one log, and the lines about the failures."""
     n = {"ok": 0, "not ok": 0, "skip": 0}
     words = []
-    for test in meson_log(tree):
+    for test in meson_log(path):
         bad = []
         cases = CASE.findall(test.get("stdout", ""))
         for state, title, skip in cases:
@@ -53,18 +53,18 @@ def count(tree):
 def main():
     passed = failed = skipped = 0
     words = []
-    for tree in sys.argv[1:]:
-        fuzz = os.path.join(tree, "fuzz-count.txt")
-        if os.path.exists(fuzz):
-            with open(fuzz, encoding="ascii") as f:
+    for path in sys.argv[1:]:
+        tree = path.split(os.sep)[0]
+        if path.endswith("fuzz-count.txt"):
+            with open(path, encoding="ascii") as f:
                 good, bad = (int(x) for x in f.read().split())
+            left = 0
             print(f"  {tree}: {good} targets passed, {bad} failed")
-            passed, failed = passed + good, failed + bad
-        good, bad, left, said_here = count(tree)
-        if good or bad or left:
+        else:
+            good, bad, left, said_here = count(path, tree)
+            words += said_here
             print(f"  {tree}: {good} passed, {bad} failed, {left} skipped")
         passed, failed, skipped = passed + good, failed + bad, skipped + left
-        words += said_here
     print("\n".join(words + [f"{passed} passed, {failed} failed, {skipped} skipped"]))
     return 1 if failed or not passed else 0
 

@@ -154,23 +154,23 @@ static bool named(struct fw_str names, struct fw_str engine)
 	return false;
 }
 
-static bool picked(const char *engine)
+bool picked(const char *engine)
 {
-	struct fw_str names = fw_str(getenv("FW_STORES"));
+	struct fw_str names = fw_str(getenv("FW_STORES")), done = fw_str(getenv("FW_STORES_DONE"));
 
-	return !names.len || named(names, fw_str(engine));
+	return (!names.len || named(names, fw_str(engine))) && !named(done, fw_str(engine));
 }
 
 /* A misspelt name would select no store, and a run without stores would pass. */
-static void names_known(void)
+static void names_known(const char *variable)
 {
-	struct fw_str all = fw_str("memory,sqlite,redis,postgres,mysql"), rest = fw_str(getenv("FW_STORES"));
+	struct fw_str all = fw_str("memory,sqlite,redis,postgres,mysql"), rest = fw_str(getenv(variable));
 
 	while (rest.len) {
 		struct fw_str one = fw_str_split(rest, ',', &rest);
 
 		if (!named(all, one)) {
-			fprintf(stderr, "FW_STORES: %.*s is unknown, known are: %s\n", (int)one.len, one.p, all.p);
+			fprintf(stderr, "%s: %.*s is unknown, known are: %s\n", variable, (int)one.len, one.p, all.p);
 			exit(EXIT_FAILURE);
 		}
 	}
@@ -205,7 +205,8 @@ void stores_begin(void)
 {
 	int n = 0;
 
-	names_known();
+	names_known("FW_STORES");
+	names_known("FW_STORES_DONE");
 	for (int i = 0; i < under_test_n; i++) {
 		if (picked(under_test[i].name) && available(&under_test[i]))
 			under_test[n++] = under_test[i];
@@ -220,8 +221,17 @@ void stores_begin(void)
 	}
 }
 
+void engine_needed(const char *engine)
+{
+	if (picked(engine))
+		return;
+	printf("1..0 # SKIP it tests %s only, which this run leaves out\n", engine);
+	exit(EXIT_SUCCESS);
+}
+
 void server_needed(const struct server *server)
 {
+	engine_needed(server->engine);
 	if (server->installed())
 		return;
 	printf("1..0 # SKIP install the package %s\n", server->package);
@@ -243,6 +253,12 @@ void cases_add(TCase *t, const TTest *const *test, size_t n, int times)
 {
 	for (size_t i = 0; i < n; i++)
 		tcase_add_loop_test(t, test[i], 0, times);
+}
+
+void cases_add_once(TCase *t, const TTest *const *test, size_t n)
+{
+	if (!fw_str(getenv("FW_STORES_DONE")).len)
+		cases_add(t, test, n, 1);
 }
 
 int cases_run(const char *suite, TCase *t)

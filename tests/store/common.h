@@ -51,8 +51,9 @@
 /*
  * The stores under test. A new driver gets a row in common.c and passes the same suite. Call
  * stores_begin() first in main(): it starts the servers. FW_STORES ("sqlite,postgres") selects some
- * stores. A store whose driver is not in the build, or whose server is not installed, is skipped
- * with a message. Where CI is set, a missing server is a failure.
+ * stores. FW_STORES_DONE: a run before had these; now only what it left out. picked(): is it one of
+ * this run's? A store whose driver is not in the build, or whose server is not installed, is
+ * skipped with a message. Where CI is set, a missing server is a failure.
  */
 struct under_test {
 	const char *name;
@@ -62,20 +63,24 @@ struct under_test {
 extern struct under_test under_test[];
 extern int under_test_n;
 void stores_begin(void);
+bool picked(const char *engine);
 bool built_in(const char *driver);
 
 /*
  * The frame of a program. cases(): a list of cases, with a fixture (or NULL) and a time limit.
- * cases_add(): each of these runs that many times, with _i from 0. cases_run() runs the list and
- * returns main()'s exit status.
+ * cases_add(): each of these runs that many times, with _i from 0. cases_add_once(): of a program
+ * for each store, the cases that need none. cases_run() runs the list and returns main()'s exit
+ * status.
  */
 TCase *cases(const char *name, void (*begin)(void), void (*end)(void), int timeout_s);
 void cases_add(TCase *t, const TTest *const *test, size_t n, int times);
+void cases_add_once(TCase *t, const TTest *const *test, size_t n);
 int cases_run(const char *suite, TCase *t);
 /*
- * For programs that test one server: ends the program when it is not installed, as skipped, or as
- * failed where CI is set.
+ * For programs that test one engine: ends the program as skipped when the engine is not picked().
+ * server_needed(): also when the server is not installed, and as failed then where CI is set.
  */
+void engine_needed(const char *engine);
 void server_needed(const struct server *server);
 
 /*

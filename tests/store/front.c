@@ -543,6 +543,6 @@ int main(void)
 
 	stores_begin();
 	cases_add(t, every, FW_N(every), under_test_n);
-	cases_add(t, one, FW_N(one), 1);
+	cases_add_once(t, one, FW_N(one));
 	return cases_run("store front", t);
 }

@@ -590,6 +590,6 @@ int main(void)
 
 	stores_begin();
 	cases_add(t, each, FW_N(each), under_test_n);
-	cases_add(t, once, FW_N(once), 1);
+	cases_add_once(t, once, FW_N(once));
 	return cases_run("store manpage", t);
 }

@@ -558,6 +558,7 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "visit") == 0)
 		return visit_and_leave(argv[2]);
+	engine_needed("sqlite");
 	t = cases("sqlite", setup, teardown, 120);
 	cases_add(t, every, FW_N(every), 1);
 	return cases_run("store sqlite_faults", t);

@@ -528,6 +528,7 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "visit") == 0)
 		return visit_and_leave(argv[2]);
+	engine_needed("sqlite");
 	t = cases("sqlite", setup, NULL, 120);
 	cases_add(t, each, FW_N(each), 1);
 	cases_add(t, thrice, FW_N(thrice), 3);

@@ -41,8 +41,11 @@ def sanitized():
 
 
 def case(fact, needs=None):
-    """needs: a store or one of PARTS; the case is skipped in a build without it."""
+    """needs: a store or one of PARTS; the case is skipped in a build without it. A case that needs a
+    store runs if picked() says so, others run unless a run before had them (FW_STORES_DONE)."""
     def add(function):
+        if not (names_in("FW_STORES_DONE") == [] if needs in [None, *PARTS] else picked(needs)):
+            return function
         if needs in absent():
             @functools.wraps(function)
             def skip(base):
@@ -293,31 +296,36 @@ class Server:
         self.process.stdout.close()
 
 
-def selected_engines():
-    """The engines in FW_STORES; None: all. An unknown name is an error, because a test without
-    stores would pass."""
-    names = [n for n in os.environ.get("FW_STORES", "").split(",") if n]
+@functools.cache
+def names_in(variable):
+    """The engines that an environment variable names. An unknown name is an error, because a test
+    without stores would pass."""
+    names = [n for n in os.environ.get(variable, "").split(",") if n]
     for n in names:
         if n not in ("memory", "sqlite", "redis", "postgres", "mysql"):
-            sys.exit("FW_STORES: %s is unknown, known are: memory, sqlite, redis, postgres, mysql" % n)
-    return names or None
+            sys.exit("%s: %s is unknown, known are: memory, sqlite, redis, postgres, mysql" % (variable, n))
+    return names
+
+
+def picked(engine):
+    """Is it one of FW_STORES (empty: all), and none of FW_STORES_DONE, which a run before had?"""
+    return engine in (names_in("FW_STORES") or [engine]) and engine not in names_in("FW_STORES_DONE")
 
 
 @functools.cache
 def engines():
-    """The engines of this build that have a server, are installed and are in FW_STORES. With a
-    sanitizer and without FW_STORES only the first one: the store suites test each driver."""
-    picked = selected_engines()
+    """The engines of this build that have a server, are installed and picked(). With a sanitizer and
+    without FW_STORES only the first one: the store suites test each driver."""
     found = []
     for e in subprocess.run([SERVE], capture_output=True, text=True, check=True).stdout.split():
-        if picked and e not in picked:
+        if not picked(e):
             continue
         r = subprocess.run([SERVE, e], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if r.returncode == 77 and "CI" not in os.environ:
             print("# %s is left out: install the package %s" % (e, r.stdout.strip()), flush=True)
         else:
             found.append(e)
-        if found and not picked and sanitized():
+        if found and not names_in("FW_STORES") and sanitized():
             break
     return found
 
@@ -325,8 +333,7 @@ def engines():
 def each_engine(fact, also=(), leave_out=()):
     """A case for each engine; the function gets its folder and the engine's name. An engine that the
     build lacks is skipped."""
-    picked = selected_engines()
-    skipped = [e for e in sorted(absent() - {*PARTS}) if not picked or e in picked]
+    skipped = sorted(absent() - {*PARTS})
     def add(function):
         for e in [*also, *engines(), *skipped]:
             if e in leave_out:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from harness import BUILD, ROOT, case, each_engine, engines, equal, holds, run, wait_for
+from harness import BUILD, ROOT, case, each_engine, engines, equal, holds, run, sanitized, wait_for
 
 BEGIN = """
 import sys, time
@@ -26,6 +26,26 @@ def processes(base):
     wait_for("both workers", lambda: len(w.json("status")["workers"]) == 2)
 """
 END = "\n@case('another case')\ndef other(base):\n    Feedwheel(base).run('add', 'https://a.example/')\n\nrun()\n"
+PARTED = """
+import sys
+sys.path.insert(0, %r)
+from harness import case, each_engine, run
+
+@each_engine("on each store", also=["sqlite"])
+def each(base, engine):
+    pass
+
+@case("on Redis", needs="redis")
+def redis(base):
+    pass
+
+@case("with the server", needs="server")
+@case("on none")
+def none(base):
+    pass
+
+run()
+"""
 SLEEP = "open(base + '/ready', 'w').close(); time.sleep(60)"
 
 
@@ -37,7 +57,7 @@ def program(base, end, engine=None):
     with open(path, "w", encoding="ascii") as f:
         f.write(BEGIN % (os.path.dirname(os.path.abspath(__file__)), engine, engine) + "    %s\n" % end + END)
     return subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                            env={**os.environ, "TMPDIR": base})
+                            env={**os.environ, "TMPDIR": base, "FW_STORES_DONE": ""})
 
 
 def processes_of(base):
@@ -105,15 +125,33 @@ def killed(base, engine):
     output_of(base, p)
 
 
-@case("an unknown store in FW_STORES is an error, because a test without stores would pass")
+@case("an unknown store in FW_STORES or FW_STORES_DONE is an error, because a test without stores would pass")
 def unknown_store(base):
-    for argv in (
-        [os.path.join(BUILD, "tests", "store", "store_records")],
-        [sys.executable, os.path.join(ROOT, "tests", "system", "test_backup.py")],
-    ):
-        r = subprocess.run(argv, env={**os.environ, "FW_STORES": "sqlite,pg", "TMPDIR": base},
-                           capture_output=True, text=True, check=False)
-        holds(r.returncode and "pg is unknown" in r.stderr and "ok 1" not in r.stdout, r.stdout + r.stderr)
+    for variable in "FW_STORES", "FW_STORES_DONE":
+        for argv in (
+            [os.path.join(BUILD, "tests", "store", "store_records")],
+            [sys.executable, os.path.join(ROOT, "tests", "system", "test_backup.py")],
+        ):
+            r = subprocess.run(argv, env={**os.environ, variable: "sqlite,pg", "TMPDIR": base},
+                               capture_output=True, text=True, check=False)
+            holds(r.returncode and variable + ": pg is unknown" in r.stderr and "ok 1" not in r.stdout,
+                  r.stdout + r.stderr)
+
+
+@case("a run with FW_STORES, and then one with the same in FW_STORES_DONE, have each case once")
+def two_runs(base):
+    path = os.path.join(base, "inner.py")
+    with open(path, "w", encoding="ascii") as f:
+        f.write(PARTED % os.path.dirname(os.path.abspath(__file__)))
+
+    def titles(**environment):
+        env = {**os.environ, "FW_STORES": "", "FW_STORES_DONE": "", "FW_PART": "1/1", "TMPDIR": base, **environment}
+        output = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True, check=True).stdout
+        return sorted(line.partition(" - ")[2].partition(" #")[0] for line in output.splitlines() if " - " in line)
+    every = titles()
+    holds(len(every) > 2, every)
+    for names in ["sqlite"] if sanitized() else ["sqlite", "sqlite,redis", "postgres,mysql", "memory,redis,mysql"]:
+        equal(sorted(titles(FW_STORES=names) + titles(FW_STORES_DONE=names)), every, names)
 
 
 run()
