@@ -324,7 +324,7 @@ int query_snippet(struct fw_buf *out, const struct query_node *q, const struct s
 
 	if (q)
 		terms_collect(&terms, q);
-	for (size_t i = 0; i < FW_N(text) && !rc; i++) {
+	for (size_t i = 0; i < FW_N(text); i++) {
 		bool title = i == FW_N(text) - 1;
 		struct snippet_text s = {.rc = 0};
 		struct snippet_window w;
@@ -332,6 +332,10 @@ int query_snippet(struct fw_buf *out, const struct query_node *q, const struct s
 
 		snippet_read(&s, text[i]);
 		rc = s.rc;
+		if (rc) { /* its words may be missing */
+			snippet_finish(&s);
+			break;
+		}
 		snippet_mark(&s, &terms, title);
 		w = snippet_best(&s);
 		better = title ? w.term_n && !best_window.term_n : w.term_n > best_window.term_n;

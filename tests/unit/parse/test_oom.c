@@ -19,58 +19,8 @@
 #include "base/str.h"
 #include "feedwheel/document.h"
 #include "documents.h"
+#include "../oom.h"
 #include "../../suite.h"
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void __real_free(void *p);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-void __wrap_free(void *p);
-
-static bool counting, all_behind;
-static long at, fail_at; /* allocations so far; the one that fails, 0: none */
-static long live;        /* blocks of the library that are not freed yet */
-
-static bool refused(void)
-{
-	if (!counting)
-		return false;
-	at++;
-	return fail_at && (all_behind ? at >= fail_at : at == fail_at);
-}
-
-static void *kept(void *p)
-{
-	live += counting && p;
-	return p;
-}
-
-void *__wrap_malloc(size_t n)
-{
-	return refused() ? NULL : kept(__real_malloc(n));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return refused() ? NULL : kept(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-	void *q = refused() ? NULL : __real_realloc(p, n);
-
-	live += counting && q && !p;
-	return q;
-}
-
-void __wrap_free(void *p)
-{
-	live -= counting && p;
-	__real_free(p);
-}
 
 /*
  * jansson drops a byte if a string cannot grow once and can later: for it all following allocations
