@@ -4,9 +4,9 @@
 #
 # Creates a minimal system of that suite (bookworm, trixie, sid, ...) in a scratch folder with debootstrap, from the
 # package source of this machine. Clones the tree into it and runs the commands there (by default "make demo", "make
-# check" and tools/package-check.sh), in namespaces for mounts, processes and names, with its own /dev. All of it is
-# gone when the check ends. Prints the output of each command and a summary; exits 1 if one failed. Needs root and
-# debootstrap.
+# check", "make check-deep" and tools/package-check.sh), in namespaces for mounts, processes and names, with its own
+# /dev. All of it is gone when the check ends. Prints the output of each command and a summary; exits 1 if one failed.
+# Needs root and debootstrap.
 #
 # KEEP=folder keeps the system there and uses it again; otherwise SCRATCH=folder holds it (/var/tmp).
 set -eu
@@ -65,7 +65,7 @@ fi
 suite=$1
 arch=${2:-$(dpkg --print-architecture)}
 [ $# -ge 2 ] && shift 2 || shift
-[ $# -ge 1 ] || set -- "make demo" "make check" "tools/package-check.sh"
+[ $# -ge 1 ] || set -- "make demo" "make check" "make check-deep" "tools/package-check.sh"
 case $suite in -*) usage ;; esac
 [ "$(id -u)" = 0 ] || die "only root can make a system: run it with sudo"
 command -v debootstrap >/dev/null || die "there is no debootstrap here: apt-get install debootstrap"
