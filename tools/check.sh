@@ -124,8 +124,8 @@ run() { # title, tree, tests at once per processor, meson test arguments
 	shift 3
 	case $dir in build-asan | build-tsan) set -- --timeout-multiplier 4 "$@" ;; esac
 	COST=$data/cost meson test -C "$dir" --print-errorlogs --no-rebuild --num-processes "$processes" \
-		--logbase "$mode$runs" --wrapper "'$PWD/tools/test-cost.py'" "$@" || failed="$failed $dir"
-	logs="$logs $dir/meson-logs/$mode$runs-test-cost.py.json"
+		--logbase "$mode$runs" --wrapper "'$python' '$PWD/tools/test-cost.py'" "$@" || failed="$failed $dir"
+	logs="$logs $dir/meson-logs/$mode$runs-$(basename "$python").json" # meson adds the wrapper's name
 }
 
 # What `make check` had of a tree is noted in TREE/checked when it has ended: the stores of most suites, and those of
@@ -272,6 +272,7 @@ costs() {
 }
 
 began=$(date +%s)
+python=$(python3 -c 'import sys; print(sys.executable)') # what `python3` finds may be a script, which costs more
 limit=
 mode=all
 case ${1:-check} in
