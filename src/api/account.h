@@ -33,8 +33,9 @@ struct fw_config;
 /*
  * The work of one request in the store: it ends at until_ms, and when whoever asked has left. A
  * statement that runs then is cancelled, a read that comes later is refused, and what was not
- * committed is rolled back; both with FW_EAGAIN, and `over` is set. On MariaDB and MySQL the server
- * keeps the time: a statement that runs does not see that somebody has left. Redis has no limit.
+ * committed is rolled back; both with FW_EAGAIN, and `over` is set. On MariaDB and MySQL a second
+ * connection ends a statement when somebody has left; without one it ends by its time. Redis has no
+ * limit.
  */
 struct fw_work_limit {
 	int64_t until_ms;                        /* monotonic */

@@ -2,12 +2,14 @@
 /*
  * The MySQL and MariaDB dialect below the core: values; many rows by each of its two ways, and
  * which row failed; opening and its refusals; half-made tables; concurrent clients; a full-text
- * index that lags.
+ * index that lags; statements whose client has left.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/account.h"
+#include "base/clock.h"
 #include "drv.h"
 #include "mysql_fixture.h"
 #include "store/mysql/mysql.h"
@@ -563,12 +565,96 @@ START_TEST(words_of_changed_and_deleted_entries)
 }
 END_TEST
 
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static bool has_left(void *ctx, int64_t now_ms)
+{
+	(void)ctx;
+	(void)now_ms;
+	return true;
+}
+
+static int row_seen(void *ctx, const struct sql_row *row)
+{
+	(void)row;
+	++*(int *)ctx;
+	return 0;
+}
+
+/* A read whose client has left by the first look, and that ends by itself after the time. */
+static int read_and_leave(struct sql *s, const char *text, int64_t time_ms)
+{
+	struct fw_work_limit limit = {.until_ms = fw_mono_ms() + time_ms, .left = has_left, .looked_ms = fw_mono_ms()};
+	int n = 0, rc;
+
+	s->store.limit = &limit;
+	rc = s->dialect->query(s, text, SQL_NONE, row_seen, &n, NULL, &err);
+	s->store.limit = NULL;
+	ck_assert(!rc || (rc == FW_EAGAIN && limit.over && strstr(err.text, "time for the store is over")));
+	n = 0;
+	OK(s->dialect->query(s, "SELECT 1", SQL_NONE, row_seen, &n, NULL, &err));
+	ck_assert_int_eq(n, 1); /* the connection is as before, and no KILL meets this */
+	return rc;
+}
+
+#define LEFT_HOUR_MS 3600000
+
+static void leave_all(const char *at)
+{
+	static const char MANY_ROWS[] = "SELECT repeat('x', 1000), IF(j.n = 900, SLEEP(9999), 0) FROM JSON_TABLE("
+					"concat('[0', repeat(',0', 999), ']'), '$[*]' COLUMNS (n FOR ORDINALITY)) j";
+	/* these end about when the KILL arrives */
+	static const char *const SHORT[] = {"SELECT SLEEP(0.046)", "SELECT SLEEP(0.048)", "SELECT SLEEP(0.050)",
+		"SELECT SLEEP(0.051)", "SELECT SLEEP(0.052)", "SELECT SLEEP(0.053)", "SELECT SLEEP(0.055)"};
+	struct fw_store_config c = {.url = at, .flags = FW_STORE_CREATE};
+	struct store *st = NULL;
+	struct sql *s;
+
+	OK(store_mysql.open(&c, &st, &err));
+	s = sql_of(st);
+	IS(read_and_leave(s, "SELECT SLEEP(9999)", LEFT_HOUR_MS), FW_EAGAIN);
+	IS(read_and_leave(s, MANY_ROWS, LEFT_HOUR_MS), FW_EAGAIN); /* behind rows that were sent before */
+	for (size_t i = 0; i < FW_N(SHORT); i++)
+		(void)read_and_leave(s, SHORT[i], LEFT_HOUR_MS);
+	/* behind a write that was not sent yet, in a transaction */
+	OK(s->dialect->begin(s, &err));
+	OK(sql_exec(s, "UPDATE meta SET value = 99 WHERE name = 'schema'", SQL_NONE, &err));
+	IS(read_and_leave(s, "SELECT SLEEP(9998)", LEFT_HOUR_MS), FW_EAGAIN);
+	s->dialect->rollback(s);
+	clean_close(st);
+	ck_assert_int_ne(bare_number("SELECT value FROM meta WHERE name = 'schema'"), 99);
+}
+
+START_TEST(a_statement_ends_with_its_client)
+{
+	leave_all(url);
+	if (getenv("FW_MYSQLD") || bare_number("SELECT @@have_ssl = 'YES'"))
+		leave_all(fw_arena_printf(&A, "%s&ssl=yes", url));
+}
+END_TEST
+
+START_TEST(a_statement_ends_by_its_time_if_it_cannot_be_killed)
+{
+	struct store *st = open_as(FW_STORE_CREATE);
+	struct mysql_db *s = mysql_db(sql_of(st));
+
+	s->server_mark++; /* the second connection meets another server */
+	IS(read_and_leave(&s->sql, "SELECT SLEEP(9999)", 300), FW_EAGAIN);
+	s->server_mark--;
+	free(s->url); /* or none */
+	s->url = fw_str_dup(FW_STR("mysql://root:secret@127.0.0.1:1/x"));
+	IS(read_and_leave(&s->sql, "SELECT SLEEP(9999)", 300), FW_EAGAIN);
+	clean_close(st);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const twice[] = {rows_come_back, found_or_not, there_already, failed_transaction_is_rolled_back,
 		as_large_as_the_server_takes};
 	const TTest *const once[] = {half_made, older_schema, procedure_needs_a_privilege, refusals, only_read, views,
-		locked_by_another_client, connection_is_ended, words_of_changed_and_deleted_entries};
+		locked_by_another_client, connection_is_ended, words_of_changed_and_deleted_entries,
+		a_statement_ends_with_its_client, a_statement_ends_by_its_time_if_it_cannot_be_killed};
 	TCase *t;
 
 	server_needed(&server_mysql);

@@ -321,7 +321,7 @@ static int script_send(struct mysql_db *s, struct fw_err *err)
 		rc = fw_no_memory(err);
 	else if (!rc && s->script.len >= s->packet_max)
 		rc = mysql_too_large(s, err); /* a longer packet would end the connection */
-	else if (!rc && mysql_real_query(s->c, s->script.p, s->script.len))
+	else if (!rc && mysql_send_query(s->c, s->script.p, s->script.len))
 		rc = mysql_failed(s, "sending", err);
 	fw_buf_reset(&s->script);
 	return rc;
@@ -345,16 +345,12 @@ struct mysql_result {
 	int64_t written; /* by the last statement */
 };
 
-/* Send the collected statements, and read all results. */
-static int script_flush(struct mysql_db *s, struct mysql_result *a, struct fw_err *err)
+static int script_read(struct mysql_db *s, struct mysql_result *a, struct fw_err *err)
 {
-	int rc, more;
+	int more;
 
-	if (!s->script.len && !s->script.rc && !s->late.rc)
-		return 0;
-	rc = script_send(s, err);
-	if (rc)
-		return rc;
+	if (mysql_read_query_result(s->c))
+		return mysql_failed(s, "sending", err);
 	do {
 		MYSQL_RES *rows = mysql_store_result(s->c);
 
@@ -371,10 +367,26 @@ static int script_flush(struct mysql_db *s, struct mysql_result *a, struct fw_er
 	return more > 0 ? mysql_failed(s, "writing", err) : 0;
 }
 
+/* Send the collected statements, and read all results. limited: the last one by script_limit(). */
+static int script_flush(struct mysql_db *s, struct mysql_result *a, bool limited, struct fw_err *err)
+{
+	int rc;
+
+	if (!s->script.len && !s->script.rc && !s->late.rc)
+		return 0;
+	rc = script_send(s, err);
+	if (rc || !limited)
+		return rc ? rc : script_read(s, a, err);
+	mysql_limit_begin(s);
+	rc = script_read(s, a, err);
+	mysql_limit_end(s);
+	return rc;
+}
+
 static int script_flush_all(struct mysql_db *s, struct fw_err *err)
 {
 	struct mysql_result a = {0};
-	int rc = script_flush(s, &a, err);
+	int rc = script_flush(s, &a, false, err);
 
 	mysql_free_result(a.rows);
 	return rc;
@@ -406,14 +418,13 @@ static int mysql_rows_show(const struct mysql_db *s, MYSQL_RES *rows, sql_row_fn
 }
 
 /* The server ends what follows when the request's time is over; 5 ms: by our clock too. */
-static void script_limit(struct mysql_db *s)
+static void script_limit(struct mysql_db *s, const struct fw_work_limit *l)
 {
-	const struct fw_work_limit *l = s->sql.store.limit;
-	long long left_ms = l ? FW_MAX(l->until_ms - fw_mono_ms(), (int64_t)0) + 5 : 0;
+	long long left_ms = FW_MAX(l->until_ms - fw_mono_ms(), (int64_t)0) + 5;
 
-	if (l && s->mysql)
+	if (s->mysql)
 		fw_buf_addf(&s->script, "SET SESSION max_execution_time = %lld;", left_ms);
-	else if (l)
+	else
 		fw_buf_addf(&s->script, "SET STATEMENT max_statement_time = %lld.%03lld FOR ", left_ms / 1000,
 			left_ms % 1000);
 }
@@ -421,17 +432,18 @@ static void script_limit(struct mysql_db *s)
 static int statement_ask(struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, sql_row_fn *fn,
 	void *ctx, int64_t *changed, struct fw_err *err)
 {
+	bool limited = fn && s->sql.store.limit;
 	struct mysql_result a = {0};
 	int rc;
 
 	assert(v || !k->mark_n);
 	script_separate(s);
-	if (fn)
-		script_limit(s);
+	if (limited)
+		script_limit(s, s->sql.store.limit);
 	statement_put(&s->script, k, 0, k->len, v);
 	if (!fn && !changed)
 		return 0;
-	rc = script_flush(s, &a, err);
+	rc = script_flush(s, &a, limited, err);
 	rc = rc ? rc : mysql_rows_show(s, a.rows, fn, ctx, err);
 	if (changed)
 		*changed = rc ? 0 : a.written;

@@ -9,6 +9,7 @@
 
 #include <mysql.h>
 
+#include "store/dsn.h"
 #include "store/sql/core.h"
 
 #define MYSQL_STATEMENTS 256 /* per connection */
@@ -45,11 +46,16 @@ struct mysql_statement {
 struct mysql_db {
 	struct sql sql;
 	MYSQL *c;
-	char schema[65];   /* name of the database */
-	bool mysql;        /* the server is MySQL, not MariaDB */
-	bool arrays;       /* rows can travel as arrays (MariaDB only) */
-	bool tls;          /* requested by the URL */
-	size_t packet_max; /* the server's max_allowed_packet */
+	char schema[65];         /* name of the database */
+	bool mysql;              /* the server is MySQL, not MariaDB */
+	bool arrays;             /* rows can travel as arrays (MariaDB only) */
+	bool tls;                /* requested by the URL */
+	size_t packet_max;       /* the server's max_allowed_packet */
+	char *url;               /* for a second connection; limit.c */
+	int64_t server_mark;     /* MYSQL_SERVER_MARK */
+	int64_t read_timeout_ms; /* without a byte from the server; then the connection counts as broken */
+	unsigned timeout_s;      /* of connecting and reading; 0: the URL's */
+	bool killed;             /* limit.c has tried to end the statement */
 	struct mysql_statement kept[MYSQL_STATEMENTS];
 	size_t kept_n;
 	struct fw_buf script; /* statements to be sent together */
@@ -78,7 +84,14 @@ int mysql_failed(struct mysql_db *s, const char *doing, struct fw_err *err);
 int mysql_stmt_failed(struct mysql_db *s, MYSQL_STMT *stmt, const char *doing, struct fw_err *err);
 int mysql_too_large(struct mysql_db *s, struct fw_err *err);
 
+/* limit.c: around reading the reply to statements of a request with a limit */
+#define MYSQL_KILL_TIMEOUT_S 3
+#define MYSQL_SERVER_MARK "crc32(concat_ws(' ', @@hostname, @@port, @@server_id))" /* another one on each server */
+void mysql_limit_begin(struct mysql_db *s);
+void mysql_limit_end(struct mysql_db *s);
+
 /* open.c */
+int mysql_connect_to(struct mysql_db *s, const struct fw_dsn *d, const char *schema, struct fw_err *err);
 int mysql_notify(struct sql *s, struct fw_err *err);
 /*
  * A lock across the server, held until it is released or the connection ends. *got 0: another

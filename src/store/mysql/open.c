@@ -70,8 +70,9 @@ static int connect_options_set(struct mysql_db *s, const struct fw_dsn *d, struc
 	rc = rc ? rc : option_is_on(s, d, "ssl_verify", &check, err);
 	if (rc)
 		return rc;
-	c = (unsigned)connect_s;
-	t = (unsigned)read_timeout_s;
+	c = s->timeout_s ? s->timeout_s : (unsigned)connect_s;
+	t = s->timeout_s ? s->timeout_s : (unsigned)read_timeout_s;
+	s->read_timeout_ms = t * INT64_C(1000);
 	mysql_optionsv(s->c, MYSQL_OPT_CONNECT_TIMEOUT, &c);
 	mysql_optionsv(s->c, MYSQL_OPT_READ_TIMEOUT, &t);
 	mysql_optionsv(s->c, MYSQL_OPT_WRITE_TIMEOUT, &t);
@@ -103,7 +104,7 @@ static void tcp_timeout_set(MYSQL *c)
 #endif
 }
 
-static int mysql_connect_to(struct mysql_db *s, const struct fw_dsn *d, const char *schema, struct fw_err *err)
+int mysql_connect_to(struct mysql_db *s, const struct fw_dsn *d, const char *schema, struct fw_err *err)
 {
 	int rc;
 
@@ -159,6 +160,15 @@ static int mysql_server_check(struct mysql_db *s, struct fw_err *err)
 	return 0;
 }
 
+static int server_row(void *ctx, const struct sql_row *row)
+{
+	struct mysql_db *s = ctx;
+
+	s->packet_max = (size_t)sql_int(row, 0);
+	s->server_mark = sql_int(row, 1);
+	return 0;
+}
+
 /*
  * A session that was stopped or cut off in a transaction gives its locks back; MySQL has a timeout
  * for idle connections only. The limit for recursive queries of both servers is below the number of
@@ -167,7 +177,6 @@ static int mysql_server_check(struct mysql_db *s, struct fw_err *err)
 static int session_set(struct mysql_db *s, struct fw_err *err)
 {
 	long long wait_s = FW_MAX((s->sql.busy_timeout_ms + 999) / 1000, INT64_C(1));
-	int64_t packet_max = 0;
 	char sql[600];
 	int rc;
 
@@ -180,9 +189,8 @@ static int session_set(struct mysql_db *s, struct fw_err *err)
 		s->mysql ? MYSQL_IDLE_S : IDLE_IN_TRANSACTION_S * (s->sql.read_only ? 6 : 1),
 		s->sql.read_only ? ", READ ONLY" : "");
 	rc = s->sql.dialect->script(&s->sql, sql, err);
-	rc = rc ? rc : sql_query_int(&s->sql, "SELECT @@max_allowed_packet", SQL_NONE, 0, &packet_max, err);
-	s->packet_max = rc ? s->packet_max : (size_t)packet_max;
-	return rc;
+	return rc ? rc :
+		    sql_query(&s->sql, "SELECT @@max_allowed_packet, " MYSQL_SERVER_MARK, SQL_NONE, server_row, s, err);
 }
 
 /*
@@ -369,6 +377,7 @@ static void mysql_db_close(struct store *st)
 	fw_buf_finish(&s->script);
 	fw_buf_finish(&s->sweep.gone);
 	free(s->sql.name);
+	free(s->url);
 	free(s);
 }
 
@@ -397,8 +406,16 @@ static int mysql_open_tables(struct sql *sql, const struct fw_dsn *d, bool creat
 static int mysql_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
 	static const struct sql_server SERVER = {&mysql_dialect, sizeof(struct mysql_db), mysql_open_tables};
+	int rc = sql_open_server(&store_mysql, &SERVER, cfg, out, err);
+	struct mysql_db *s = rc ? NULL : mysql_db(sql_of(*out));
 
-	return sql_open_server(&store_mysql, &SERVER, cfg, out, err);
+	if (!s)
+		return rc;
+	s->url = fw_str_dup(fw_str(cfg->url));
+	if (s->url)
+		return 0;
+	mysql_db_close(*out);
+	return fw_no_memory(err);
 }
 
 static const char *const mysql_schemes[] = {FW_STORE_MYSQL_SCHEMES};
