@@ -68,8 +68,10 @@ static enum address_state discovery_enter(struct request *r)
 			d->waiting[free_at] = r->discovers_id = r->job.account_id;
 	}
 	pthread_mutex_unlock(&d->lock);
-	if (is == ADDRESS_READY)
+	if (is == ADDRESS_READY) {
 		http_discovery_forget(r);
+		pool_job_fetches(r->thread->h->pool, &r->job, true);
+	}
 	r->retry = is == ADDRESS_LATER;
 	return is;
 }
@@ -78,6 +80,7 @@ static void discovery_leave(struct request *r)
 {
 	struct http_discoveries *d = &r->thread->h->discoveries;
 
+	pool_job_fetches(r->thread->h->pool, &r->job, false);
 	pthread_mutex_lock(&d->lock);
 	d->running[discovery_place(d->running, DISCOVERIES_MAX, r->job.account_id)] = 0;
 	pthread_mutex_unlock(&d->lock);

@@ -35,6 +35,7 @@ struct pool {
 	} last[POOL_LAST_N]; /* served lately; at account_id modulo POOL_LAST_N */
 	bool closing;
 	_Atomic size_t jobs;
+	size_t account_max; /* threads that an account has at most, without those that fetch for it */
 	size_t thread_n;
 	struct pool_thread thread[];
 };
@@ -85,7 +86,7 @@ static struct pool_share pool_share_of(struct pool *pool, int64_t account_id, co
 	for (size_t i = 0; i < pool->thread_n; i++) {
 		const struct pool_job *is = pool->thread[i].job;
 
-		s.running += is && is != j && is->account_id == account_id;
+		s.running += is && is != j && is->account_id == account_id && !is->fetches;
 	}
 	for (const struct pool_job *is = pool->first; is; is = is->next) {
 		if (is->account_id != account_id)
@@ -99,8 +100,7 @@ static struct pool_share pool_share_of(struct pool *pool, int64_t account_id, co
 /* Does the account leave a thread to others? */
 static bool pool_account_may(struct pool *pool, const struct pool_job *j)
 {
-	return !j->account_id || pool->closing ||
-		pool_share_of(pool, j->account_id, j).running < FW_MAX(pool->thread_n, (size_t)2) - 1;
+	return !j->account_id || pool->closing || pool_share_of(pool, j->account_id, j).running < pool->account_max;
 }
 
 /* Take the first job that may run now; NULL: none. */
@@ -150,6 +150,14 @@ enum pool_turn pool_job_is_of(struct pool *pool, struct pool_job *j, int64_t acc
 	j->waits = turn == POOL_NOT_YET;
 	pthread_mutex_unlock(&pool->lock);
 	return turn;
+}
+
+void pool_job_fetches(struct pool *pool, struct pool_job *j, bool on)
+{
+	pthread_mutex_lock(&pool->lock);
+	j->fetches = on;
+	pthread_cond_signal(&pool->more); /* a job of the account may run now */
+	pthread_mutex_unlock(&pool->lock);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -286,6 +294,7 @@ int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err)
 	if (!pool)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	pool->config = c;
+	pool->account_max = (size_t)FW_MAX(c->serve_pool_threads, INT64_C(2)) - 1;
 	pthread_mutex_init(&pool->lock, NULL);
 	fw_mono_cond_init(&pool->more);
 	pthread_mutex_lock(&pool->lock); /* a thread that runs reads thread_n */

@@ -7,8 +7,9 @@
  * Backpressure: at most POOL_JOBS_MAX jobs are queued or running. A job needs a slot first; without
  * one a request is refused with 503. A thread keeps a link to the store (api/store_link.h).
  *
- * Fairness: an account takes turns with all others, runs on all threads but one at most, and has at
- * most POOL_ACCOUNT_MAX jobs. Whose a request is, its handler finds out: it runs again then, if it
+ * Fairness: an account takes turns with all others, runs on all but one of the serve_pool_threads
+ * threads at most, but at least on one, and has at most POOL_ACCOUNT_MAX jobs. A job that fetches
+ * an address does not count. Whose a request is, its handler finds out: it runs again then, if it
  * has to wait for its turn.
  *
  * The response to a search of an account is sent at the end of a slice of SEARCH_SLICE_MS: the
@@ -50,7 +51,8 @@ struct pool_job {
 	/* private */
 	int64_t account_id; /* 0: nobody's, or not known yet */
 	uint64_t turn;
-	bool waits; /* for its turn */
+	bool waits;   /* for its turn */
+	bool fetches; /* an address, on a thread that is not the account's */
 	struct pool_job *next;
 };
 
@@ -70,5 +72,7 @@ enum pool_turn {
 };
 /* From a job that runs, on its thread: it is this account's. */
 enum pool_turn pool_job_is_of(struct pool *pool, struct pool_job *j, int64_t account_id);
+/* The same: it begins to fetch an address, which takes seconds, or has ended that. */
+void pool_job_fetches(struct pool *pool, struct pool_job *j, bool on);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The blocking thread pool is fair: an account leaves a thread to others, takes turns with them,
- * and has so many jobs. A job that runs later runs when it says.
+ * The blocking thread pool is fair: an account leaves a thread to others, also while addresses are
+ * fetched, takes turns with them, and has so many jobs. A job that runs later runs when it says.
  */
 #include <check.h>
 #include <pthread.h>
@@ -20,6 +20,7 @@ struct work {
 	struct pool_job job;
 	int64_t account_id;
 	bool is_slow;     /* it waits until the gate opens */
+	bool fetches;     /* meanwhile it fetches an address */
 	int64_t later_ms; /* not 0: it runs again then */
 	enum pool_turn turn;
 };
@@ -28,7 +29,7 @@ static struct pool *pool;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool is_open;
-static int running[3], most[3];
+static int running[6], most[6];
 static int64_t order[JOBS];
 static int done_n, refused_n;
 
@@ -47,6 +48,8 @@ static int work_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 	}
 	if (w->turn == POOL_TOO_MANY)
 		return 0;
+	if (w->fetches)
+		pool_job_fetches(pool, j, true);
 	pthread_mutex_lock(&lock);
 	running[w->account_id]++;
 	most[w->account_id] = FW_MAX(most[w->account_id], running[w->account_id]);
@@ -55,6 +58,8 @@ static int work_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 		pthread_cond_wait(&changed, &lock);
 	running[w->account_id]--;
 	pthread_mutex_unlock(&lock);
+	if (w->fetches)
+		pool_job_fetches(pool, j, false);
 	return 0;
 }
 
@@ -69,11 +74,17 @@ static void work_done(struct pool_job *j)
 	pthread_mutex_unlock(&lock);
 }
 
-static void put(struct work *w, int64_t account_id, bool is_slow)
+static void put_work(struct work *w)
 {
-	*w = (struct work){.job = {.run = work_run, .done = work_done}, .account_id = account_id, .is_slow = is_slow};
+	w->job = (struct pool_job){.run = work_run, .done = work_done};
 	ck_assert(pool_take_slot(pool));
 	pool_put(pool, &w->job);
+}
+
+static void put(struct work *w, int64_t account_id, bool is_slow)
+{
+	*w = (struct work){.account_id = account_id, .is_slow = is_slow};
+	put_work(w);
 }
 
 /* Wait until *n is at least so many. */
@@ -93,7 +104,7 @@ static void gate(bool opens)
 	pthread_mutex_unlock(&lock);
 }
 
-static void start(int64_t threads)
+static void start_with(int64_t threads, bool discovery)
 {
 	static struct fw_config *c;
 	struct fw_err err;
@@ -101,8 +112,13 @@ static void start(int64_t threads)
 	ck_assert_int_eq(fw_config_create(&c, &err), 0);
 	ck_assert_int_eq(fw_config_set(c, "store", "memory:", "test", &err), 0);
 	c->serve_pool_threads = threads;
-	c->serve_discovery = false;
+	c->serve_discovery = discovery;
 	ck_assert_msg(!pool_open(c, &pool, &err), "%s", err.text);
+}
+
+static void start(int64_t threads)
+{
+	start_with(threads, false);
 }
 
 START_TEST(an_account_leaves_a_thread_to_others)
@@ -119,6 +135,32 @@ START_TEST(an_account_leaves_a_thread_to_others)
 	gate(true);
 	await(&done_n, 21);
 	ck_assert_int_eq(most[1], 2);
+	pool_destroy(pool);
+}
+END_TEST
+
+/* Three addresses are fetched, one account asks for more than it may have; others are served. */
+START_TEST(fetches_take_no_thread_from_requests)
+{
+	static struct work fetch[3], alice[4], own, bob;
+
+	start_with(2, true);
+	for (int i = 0; i < 3; i++) {
+		fetch[i] = (struct work){.account_id = 1 + i, .is_slow = true, .fetches = true};
+		put_work(&fetch[i]);
+		await(&running[1 + i], 1);
+	}
+	put(&own, 1, false); /* of an account that has an address fetched */
+	await(&done_n, 1);
+	for (size_t i = 0; i < FW_N(alice); i++)
+		put(&alice[i], 4, true);
+	await(&running[4], 1);
+	put(&bob, 5, false);
+	await(&done_n, 2);
+	ck_assert(order[0] == 1 && order[1] == 5);
+	gate(true);
+	await(&done_n, 9);
+	ck_assert_int_eq(most[4], 1);
 	pool_destroy(pool);
 }
 END_TEST
@@ -189,6 +231,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, an_account_leaves_a_thread_to_others);
+	tcase_add_test(tc, fetches_take_no_thread_from_requests);
 	tcase_add_test(tc, accounts_take_turns);
 	tcase_add_test(tc, an_account_has_so_many_jobs);
 	tcase_add_test(tc, a_job_runs_again_when_it_says);
