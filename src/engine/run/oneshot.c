@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/fetch_url.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -23,13 +24,26 @@ struct oneshot {
 	struct fw_fetcher *fetcher;
 	struct fw_fetch fetch;
 	struct fw_arena arena;
-	bool looped;
+	bool looped, stopped;
+	const struct fetch_stop *stop; /* NULL: none */
+	uv_timer_t look;
 };
+
+static void oneshot_on_look(uv_timer_t *t)
+{
+	struct oneshot *s = t->data;
+
+	s->stopped = s->stop->is(s->stop->ctx);
+	if (s->stopped)
+		fw_fetch_cancel(&s->fetch);
+}
 
 static void oneshot_on_done(struct fw_fetch *f)
 {
 	struct oneshot *s = f->ctx;
 
+	if (s->stop)
+		uv_close((uv_handle_t *)&s->look, NULL);
 	fw_fetcher_destroy(s->fetcher); /* the loop ends when its handles are closed */
 	s->fetcher = NULL;
 }
@@ -61,8 +75,24 @@ static struct fw_str oneshot_words(struct oneshot *s, struct fw_str body)
 	return fw_str_sub(text, 0, n);
 }
 
+/* The fetch asks whether it ends. The timer ends with the fetch. */
+static void oneshot_watch(struct oneshot *s, const struct fetch_stop *stop)
+{
+	if (!stop || uv_timer_init(&s->loop, &s->look))
+		return;
+	s->stop = stop;
+	s->look.data = s;
+	(void)uv_timer_start(&s->look, oneshot_on_look, FETCH_LOOK_MS, FETCH_LOOK_MS);
+}
+
 int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str username, struct fw_str password,
 	struct fw_response *out, struct fw_err *err)
+{
+	return fw_fetch_url_until(c, url, username, password, NULL, out, err);
+}
+
+int fw_fetch_url_until(const struct fw_config *c, struct fw_str url, struct fw_str username, struct fw_str password,
+	const struct fetch_stop *stop, struct fw_response *out, struct fw_err *err)
 {
 	struct oneshot *s = calloc(1, sizeof(*s));
 	int rc;
@@ -86,13 +116,18 @@ int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str use
 		.keep_error_body = true,
 		.done = oneshot_on_done,
 		.ctx = s};
+	oneshot_watch(s, stop);
 	rc = fw_fetch_start(s->fetcher, &s->fetch, err);
 	if (rc) {
-		fw_fetcher_destroy(s->fetcher);
+		oneshot_on_done(&s->fetch);
 		uv_run(&s->loop, UV_RUN_DEFAULT);
 		goto out;
 	}
 	uv_run(&s->loop, UV_RUN_DEFAULT);
+	if (s->stopped) {
+		rc = FW_EGONE;
+		goto out;
+	}
 	out->visit = s->fetch.visit;
 	out->kind = s->fetch.kind;
 	out->err = s->fetch.err;

@@ -4,6 +4,7 @@
 #include "http/readers/address.h"
 
 #include "api/account.h"
+#include "api/fetch_url.h"
 #include "base/clock.h"
 #include "base/url.h"
 #include "base/banned.h"
@@ -13,9 +14,12 @@
 static int address_fetch(struct address *q)
 {
 	struct fw_config c = *q->r->thread->h->config;
+	const struct fetch_stop stop = {pool_is_closing, q->r->thread->h->pool};
+	int rc;
 
 	c.total_timeout_ms = FW_MIN(c.total_timeout_ms, FW_MAX(q->until_ms - fw_mono_ms(), (int64_t)1));
-	return fw_fetch_url(&c, q->url, q->user, q->pass, &q->answer, q->err);
+	rc = fw_fetch_url_until(&c, q->url, q->user, q->pass, &stop, &q->answer, q->err);
+	return rc == FW_EGONE ? fw_err_set(q->err, rc, POOL_STOPPING) : rc;
 }
 
 /* ---- one discovery of each account ----------------------------------------------------------- */

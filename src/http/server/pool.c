@@ -212,7 +212,7 @@ static void job_finish(struct pool *pool, struct pool_job *j)
 
 static void job_refuse(struct pool_thread *t, struct pool_job *j)
 {
-	struct fw_err stopping = {.rc = FW_EGONE, .text = "the server is stopping"};
+	struct fw_err stopping = {.rc = FW_EGONE, .text = POOL_STOPPING};
 
 	(void)j->run(j, NULL, &stopping);
 	pthread_mutex_lock(&t->pool->lock);
@@ -312,6 +312,17 @@ int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err)
 	}
 	*out = pool;
 	return 0;
+}
+
+bool pool_is_closing(void *ctx)
+{
+	struct pool *pool = ctx;
+	bool closing;
+
+	pthread_mutex_lock(&pool->lock);
+	closing = pool->closing;
+	pthread_mutex_unlock(&pool->lock);
+	return closing;
 }
 
 void pool_close(struct pool *pool)
@@ -432,10 +443,9 @@ static int job_request_run(struct pool_job *j, struct fw_store *st, struct fw_er
 		fw_store_limit(st, &r->limit);
 		(void)r->route->run(r); /* if it fails, r->response stays NULL and the connection is closed */
 		fw_store_limit(st, NULL);
-	} else if (err->rc == FW_EGONE)
-		(void)http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err->text);
-	else
-		(void)http_store_failed(r, FW_EIO, err);
+	} else {
+		(void)http_store_failed(r, err->rc == FW_EGONE ? FW_EGONE : FW_EIO, err);
+	}
 	r->store = NULL;
 	r->store_err = NULL;
 	return r->store_rc ? r->store_rc : r->retry || request_is_held(r) ? POOL_LATER : 0;

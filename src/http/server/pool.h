@@ -26,6 +26,7 @@
 #define SEARCH_SLICE_MS 25
 #define POOL_RETRY_MS 100
 #define POOL_LATER 1
+#define POOL_STOPPING "the server is stopping" /* FW_EGONE */
 /* How long a request may work in the store. A client that left is noticed after STORE_LEFT_MS. */
 #define STORE_READ_MS INT64_C(20000)
 #define STORE_WRITE_MS INT64_C(60000)
@@ -60,6 +61,7 @@ struct pool_job {
 FW_MUST_CHECK int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err);
 /* Waits for running jobs; queued jobs run without a store. NULL is fine. */
 void pool_close(struct pool *pool);
+bool pool_is_closing(void *pool);     /* a job that runs for seconds ends then */
 void pool_destroy(struct pool *pool); /* closes it too. NULL is fine */
 /* Any thread: take a slot, then put the job. False: no slot is free. */
 FW_MUST_CHECK bool pool_take_slot(struct pool *pool);

@@ -361,6 +361,8 @@ enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err
 		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "%s", store_error_text(err->text));
 	if (rc == FW_EINVAL)
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", store_error_text(err->text));
+	if (rc == FW_EGONE)
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err->text);
 	fw_warn("%s %s: %s", r->route->method, r->route->path, err->text);
 	http_store_note(r, rc, err);
 	if (rc == FW_ENOMEM)
