@@ -12,7 +12,7 @@ struct fetch_stop {
 	bool (*is)(void *ctx);
 	void *ctx;
 };
-/* As fw_fetch_url(). stop NULL: it ends by itself. FW_EGONE: it was ended; *err has no words then. */
+/* As fw_fetch_url(). stop NULL: never. FW_EGONE: it was ended early; *err has no words then. */
 FW_MUST_CHECK int fw_fetch_url_until(const struct fw_config *c, struct fw_str url, struct fw_str username,
 	struct fw_str password, const struct fetch_stop *stop, struct fw_response *out, struct fw_err *err);
 
