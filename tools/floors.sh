@@ -37,7 +37,7 @@ BEGIN {
 	rooms = "http/auth http/server http/metrics http/api http/readers http/readers/greader" \
 		" http/readers/miniflux http/readers/fever http/web http"
 	below = "base api http/auth"
-	may["http/auth"] = below " http/server/http.h"
+	may["http/auth"] = below
 	below = below " http/server"
 	may["http/server"] = below " http/serve.h http/api/entry_stream.h http/api/event_rules.h"
 	may["http/metrics"] = below " http/metrics"

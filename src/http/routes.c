@@ -53,6 +53,20 @@
 #define WEB_POST(path, handler, again) \
 	"POST", path, http_web, .web = handler, .body_max = FORM_MAX, .scope = SCOPE_WEB, .pool = true, .repeat = again
 
+static const struct scope_rule SCOPE_RULE[] = {
+	[SCOPE_PATH] = {http_websub_may, http_websub_refuse},
+	[SCOPE_LOGIN] = {http_greader_may, http_greader_refuse},
+	[SCOPE_ACCOUNT] = {http_greader_may, http_greader_refuse},
+	[SCOPE_FEVER] = {http_greader_may, http_greader_refuse},
+	[SCOPE_BASIC] = {http_miniflux_may, http_miniflux_refuse},
+	[SCOPE_WEB] = {http_web_may, http_web_refuse},
+};
+
+const struct scope_rule *http_scope_rule(enum scope scope)
+{
+	return &SCOPE_RULE[scope];
+}
+
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
 	{"POST", "/twirp/stats.StatsService/Push", http_push_events, .body_max = PUSH_MAX, .body = BODY_LINES,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Authorization: the access tokens in memory, and the decision for each request.
+ * Authorization: the access tokens in memory, and what they say about a presented one.
  *
  * While the store has no token, programs on this machine need none. tokenless.h says which requests
  * are theirs, fw_tokenless() with which settings. Once a token exists, of any scope, every client
@@ -106,6 +106,16 @@ struct auth_request {
  */
 enum auth_verdict auth_check_token(
 	struct auth_tokens *t, const struct auth_request *q, int64_t now_ms, struct auth_pass *pass);
+/* The setting by which all requests need a token; FW_TOKENLESS_OPEN: none. */
+enum fw_tokenless auth_closed(const struct auth *a);
+/* Any thread: how long the network stays throttled; 0: it is not. */
+int64_t auth_throttled_ms(struct auth *a, uint64_t network, int64_t now_ms);
+void auth_count_limited(struct auth *a); /* a request was refused for that */
+/*
+ * Any thread: a wrong token or password came. Warns when the network is throttled by it; address:
+ * for that line.
+ */
+void auth_count_wrong(struct auth *a, uint64_t network, struct fw_str address, int64_t now_ms);
 /* Is a pass still valid with these tokens? Updates its until_ms. */
 bool auth_pass_is_valid(const struct auth_tokens *t, struct auth_pass *pass, int64_t now_ms);
 

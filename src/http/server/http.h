@@ -171,6 +171,13 @@ enum scope {
 	SCOPE_WEB,
 };
 
+/* How requests of a scope are authorized, and refused; NULL: by operators' tokens (tokens.h). */
+struct scope_rule {
+	enum auth_verdict (*check)(struct request *r);
+	enum MHD_Result (*refuse)(struct request *r);
+};
+const struct scope_rule *http_scope_rule(enum scope scope); /* routes.c, which names all handlers */
+
 struct reader;
 struct web;
 
@@ -240,7 +247,7 @@ struct request {
 	size_t body_max;
 	size_t body_bytes; /* its bytes in the server thread's body_bytes */
 	size_t dropped;    /* bytes discarded after the body was refused */
-	/* tokens.c */
+	/* authorize.c */
 	enum auth_verdict verdict;
 	enum tokenless tokenless; /* with AUTH_TOKENLESS: why it needs a token */
 	const char *challenge;    /* for WWW-Authenticate, or NULL */
@@ -487,8 +494,13 @@ enum MHD_Result http_order_dead(struct request *r);
 enum MHD_Result http_order_retry(struct request *r);
 enum MHD_Result http_order_rotate(struct request *r);
 
-/* ---- tokens.c: requests ---------------------------------------------------------------------- */
+/* ---- authorize.c ----------------------------------------------------------------------------- */
 
+/*
+ * Does a page of another site send it, and not one of serve_cors_origin? Then no account's route
+ * takes it.
+ */
+bool http_account_is_foreign(struct request *r);
 /*
  * Authorize r, whose route is known. Else r->state is REQUEST_REFUSED (its body is read first) or
  * REQUEST_RESPONDED.
@@ -516,11 +528,6 @@ enum MHD_Result http_fever(struct request *r);
 enum MHD_Result http_greader_login(struct request *r);
 enum auth_verdict http_greader_may(struct request *r);
 enum MHD_Result http_greader_refuse(struct request *r);
-/*
- * Does a page of another site send it, and not one of serve_cors_origin? Then no account's route
- * takes it.
- */
-bool http_account_is_foreign(struct request *r);
 
 /* ---- miniflux.c: Miniflux' API --------------------------------------------------------------- */
 
@@ -529,9 +536,6 @@ enum auth_verdict http_miniflux_may(struct request *r);
 enum MHD_Result http_miniflux_refuse(struct request *r);
 enum MHD_Result http_miniflux_health(struct request *r);
 enum MHD_Result http_miniflux_version(struct request *r);
-
-/* The scopes of readers: LOGIN, ACCOUNT, FEVER. They are authorized by http_greader_may(). */
-bool http_scope_is_reader(enum scope s);
 
 /* ---- web.c, assets.c: the page --------------------------------------------------------------- */
 

@@ -41,21 +41,6 @@ static struct fw_str login_presented(struct request *r)
 	return fw_str_istarts(rest, FW_STR("auth=")) ? fw_str_sub(rest, 5, rest.len) : FW_STR_NONE;
 }
 
-bool http_account_is_foreign(struct request *r)
-{
-	const struct tokenless_head *head = http_tokenless_head(r);
-	const char *cors = r->thread->h->config->serve_cors_origin;
-
-	if (cors && fw_str_eq(head->origin, fw_str(cors)))
-		return false;
-	return tokenless_is_foreign(head);
-}
-
-bool http_scope_is_reader(enum scope s)
-{
-	return s == SCOPE_LOGIN || s == SCOPE_ACCOUNT || s == SCOPE_FEVER;
-}
-
 enum auth_verdict http_greader_may(struct request *r)
 {
 	if (http_account_is_foreign(r))
