@@ -39,9 +39,9 @@ BEGIN {
 	below = "base api http/auth"
 	may["http/auth"] = below
 	below = below " http/server"
-	may["http/server"] = below " http/serve.h http/api/entry_stream.h http/api/event_rules.h"
-	may["http/metrics"] = below " http/metrics"
-	may["http/api"] = below " http/api http/metrics/prom.h"
+	may["http/server"] = below
+	may["http/metrics"] = below " http/metrics http/api/entry_stream.h"
+	may["http/api"] = below " http/api"
 	may["http/readers"] = below " http/readers"
 	may["http/readers/greader"] = below " http/readers http/readers/greader"
 	may["http/readers/miniflux"] = below " http/readers http/readers/miniflux"

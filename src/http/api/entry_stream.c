@@ -45,6 +45,7 @@
 #include "base/utf8.h"
 #include "api/change.h"
 #include "api/view.h"
+#include "http/api/entry_stream.h"
 #include "http/server/http.h"
 #include "base/banned.h"
 

@@ -4,15 +4,21 @@
  * parser. All other bodies, and invalid events, are parsed again here, so that each error is
  * reported in one way.
  */
+#include <stdlib.h>
+
 #include "base/str.h"
 #include "feedwheel/ingest.h"
 #include "http/api/event_read.h"
 #include "http/api/event_rules.h"
 #include "base/banned.h"
 
-void event_rules_init(struct event_rules *rules, const struct fw_config *c)
+struct event_rules *event_rules_create(const struct fw_config *c)
 {
-	*rules = (struct event_rules){fw_str(c->push_properties), c->push_section_min, c->push_id_min};
+	struct event_rules *rules = malloc(sizeof(*rules));
+
+	if (rules)
+		*rules = (struct event_rules){fw_str(c->push_properties), c->push_section_min, c->push_id_min};
+	return rules;
 }
 
 static bool property_is_listed(struct fw_str list, struct fw_str name)

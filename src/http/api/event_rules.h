@@ -14,7 +14,7 @@ struct event_rules {
 	int64_t section_min, id_min;
 };
 
-void event_rules_init(struct event_rules *rules, const struct fw_config *c);
+struct event_rules *event_rules_create(const struct fw_config *c); /* free() it. NULL: no memory */
 
 struct event_sink {
 	int (*put)(void *ctx, const struct fw_event *e); /* takes one event; not 0: stop with this error */

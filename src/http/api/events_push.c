@@ -7,6 +7,7 @@
  * whole request.
  */
 #include "base/clock.h"
+#include "http/api/event_rules.h"
 #include "http/server/http.h"
 #include "base/banned.h"
 
@@ -77,7 +78,7 @@ static enum MHD_Result push_put_all(struct request *r)
 
 	r->rows = 0;
 	if (!rc)
-		rc = events_read(&r->thread->h->rules, fw_buf_str(&r->body), &e, &to, &r->rows, &wrong);
+		rc = events_read(r->thread->h->rules, fw_buf_str(&r->body), &e, &to, &r->rows, &wrong);
 	if (rc == FW_EAGAIN || rc == FW_EGONE || rc == FW_ESTALE)
 		return push_refuse(r, rc);
 	if (!rc && r->rows)

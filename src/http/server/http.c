@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The server: starts and stops its threads, and leads a request through its state machine, from the
- * first byte to its route:
+ * Leads a request through its state machine, from the first byte to its route:
  *
  *	on_target()    the request line is there: checked and noted
  *	on_request()   the head is there: route, authorization, limits of the body
@@ -16,34 +15,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "http/serve.h"
-#include "api/meter.h"
-#include "api/sender.h"
-#include "api/view.h"
-#include "http/auth/bucket.h"
 #include "http/server/http.h"
-#include "http/auth/password_cache.h"
 #include "base/banned.h"
 
-#define VIEWS_BYTES ((size_t)16 << 20) /* cache of sanitized contents */
-#define SPARE_MAX 256                  /* length of a thread's free list of requests */
+#define SPARE_MAX 256 /* length of a thread's free list of requests */
 #define SPARE_BODY_BYTES 16384
 #define HEADER_MAX_BYTES 16384 /* memory of a connection, for request line and headers */
-#define STOP_TICK_MS 5
-#define HEARTBEAT_MS FW_SECOND_MS
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 static struct conn *conn_get(struct MHD_Connection *conn)
@@ -254,41 +241,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 	return MHD_YES;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
-
-static void http_free(struct http *h)
-{
-	for (size_t i = 0; i < h->thread_n && h->thread; i++) {
-		struct http_thread *l = &h->thread[i];
-
-		http_canned_free(l);
-		auth_view_finish(&l->auth);
-		while (l->spare) {
-			struct request *r = l->spare;
-
-			l->spare = r->next;
-			request_free(r);
-		}
-	}
-	free(h->thread);
-	http_accept_destroy(h->accept);
-	fw_sender_close(h->sender);
-	fw_hubs_close(h->hubs);
-	fw_icons_close(h->icons);
-	buckets_destroy(h->pushes);
-	stream_destroy(h->stream);
-	pool_destroy(h->pool);
-	fw_view_cache_destroy(h->views);
-	password_cache_destroy(h->passwords);
-	auth_close(h->auth);
-	conns_destroy(h->conns);
-	http_log_destroy(h->log);
-	http_tls_free(&h->tls);
-	http_maintenance_free(h);
-	fw_ingest_destroy(h->ingest);
-	pthread_mutex_destroy(&h->discoveries.lock);
-	free(h);
-}
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /*
  * Log libmicrohttpd's messages: as errors during the start, which they explain; later as debug,
@@ -309,7 +262,7 @@ FW_PRINTF(2, 0) static void on_library_message(void *ctx, const char *fmt, va_li
 	}
 }
 
-static int server_thread_start(struct http_thread *l, struct fw_err *err)
+int http_thread_start(struct http_thread *l, struct fw_err *err)
 {
 	const struct http *h = l->h;
 	struct MHD_OptionItem tls[] = {
@@ -336,184 +289,14 @@ static int server_thread_start(struct http_thread *l, struct fw_err *err)
 	return server_thread_open(daemon, &l->loop, err);
 }
 
-static int server_threads_start(struct http *h, struct fw_err *err)
+void http_thread_free(struct http_thread *l)
 {
-	int rc = 0;
+	http_canned_free(l);
+	auth_view_finish(&l->auth);
+	while (l->spare) {
+		struct request *r = l->spare;
 
-	for (size_t i = 0; i < h->thread_n && !rc; i++)
-		rc = server_thread_start(&h->thread[i], err);
-	atomic_store(&h->started, true);
-	return rc;
-}
-
-static void server_threads_stop(struct http *h)
-{
-	for (size_t i = 0; i < h->thread_n && h->thread; i++)
-		server_thread_close(h->thread[i].loop);
-}
-
-static size_t thread_body_max(const struct http *h)
-{
-	size_t n, most = (size_t)h->config->push_body_max_bytes,
-		  part = (size_t)h->config->serve_memory_bytes / h->thread_n;
-	const struct route *route = http_routes(&n);
-
-	while (n--)
-		most = FW_MAX(most, route[n].body_max);
-	return FW_MAX(part, 2 * most); /* at least one body, compressed and decompressed */
-}
-
-/* Beside workers, the first worker delivers. */
-static int http_sender_open(struct http *h, struct fw_err *err)
-{
-	struct fw_meter_sum s;
-
-	fw_meter_read(h->meter, &s);
-	return s.workers ? 0 : fw_sender_open(&(struct fw_sender_options){.config = h->config}, &h->sender, err);
-}
-
-static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd, struct http **out, struct fw_err *err)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	struct http *h = calloc(1, sizeof(*h));
-	int rc;
-
-	*out = NULL;
-	if (!h)
-		return fw_no_memory(err);
-	pthread_mutex_init(&h->discoveries.lock, NULL);
-	h->config = c;
-	h->meter = meter;
-	h->thread_n = c->serve_threads > 0 ? (size_t)c->serve_threads : (size_t)FW_MAX(cores, 1);
-	h->thread = calloc(h->thread_n, sizeof(*h->thread));
-	h->thread_body_max = thread_body_max(h);
-	http_id_init(h);
-	event_rules_init(&h->rules, c);
-	rc = h->thread ? http_proxies_init(&h->proxies, c->trusted_proxies, err) :
-			 fw_err_set(err, FW_ENOMEM, "out of memory");
-	if (!rc)
-		rc = fw_ingest_open(c, h->thread_n, &h->ingest, err);
-	for (size_t i = 0; i < h->thread_n && !rc; i++) {
-		h->thread[i].h = h;
-		h->thread[i].in = fw_ingest_producer(h->ingest, i);
+		l->spare = r->next;
+		request_free(r);
 	}
-	if (!rc)
-		rc = http_tls_read(c, &h->tls, err);
-	if (!rc)
-		rc = http_log_open(c->access_log, h->thread_n, &h->log, err);
-	if (!rc)
-		rc = conns_open(c, h->thread_n, !h->tls.key, &h->conns, err);
-	if (!rc)
-		rc = pool_open(c, &h->pool, err);
-	if (!rc && (!(h->views = fw_view_cache_create(VIEWS_BYTES)) || !(h->passwords = password_cache_create())))
-		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
-	if (!rc)
-		rc = auth_open(c, &h->auth, err);
-	if (!rc &&
-		(http_maintenance_create(h) ||
-			!(h->pushes = buckets_create(c->websub_pushes_max, c->websub_pushes_ms))))
-		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
-	if (!rc)
-		rc = stream_open(c, h->pool, h->auth, &h->suspended_n, &h->stream, err);
-	if (!rc)
-		rc = fw_hubs_open(c, &h->hubs, err);
-	if (!rc)
-		rc = fw_icons_open(c, &h->icons, err);
-	if (!rc)
-		rc = http_sender_open(h, err);
-	if (!rc)
-		rc = server_threads_start(h, err);
-	if (!rc)
-		rc = http_accept_open(h->thread, h->thread_n, fd, h->conns,
-			&(struct http_accept_rules){c, &h->proxies, !h->tls.key}, &h->accept, err);
-	if (rc) {
-		server_threads_stop(h);
-		if (h->ingest)
-			(void)fw_ingest_stop(h->ingest, 0);
-		http_free(h);
-		return rc;
-	}
-	*out = h;
-	return 0;
-}
-
-/*
- * Drain: accept nothing more, store all rows, respond to the pushes that wait for it. Returns how
- * many rows were not stored.
- */
-static uint64_t http_stop(struct http *h)
-{
-	uint64_t left;
-	int64_t until_ms;
-
-	if (h->sender)
-		fw_sender_stop(h->sender);
-	http_accept_stop(h->accept);
-	stream_close(h->stream);
-	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
-	pool_close(h->pool);
-	fw_icons_stop(h->icons);
-	fw_hubs_stop(h->hubs); /* after the pool, so that the pool's counts are stored too */
-	until_ms = fw_mono_ms() + FW_SECOND_MS;
-	while (atomic_load(&h->suspended_n) > 0 && fw_mono_ms() < until_ms)
-		usleep(STOP_TICK_MS * 1000);
-	conns_stop(h->conns);
-	server_threads_stop(h);
-	http_free(h);
-	return left;
-}
-
-/*
- * Wait for a stop signal or the end of the parent; meanwhile run the maintenance and the heartbeat.
- */
-static void serve_wait(struct http *h, const sigset_t *signals, int parent_fd)
-{
-	struct pollfd p[2] = {{.events = POLLIN}, {.fd = parent_fd, .events = POLLIN}};
-	struct signalfd_siginfo drop;
-	int n;
-
-	p[0].fd = signalfd(-1, signals, SFD_CLOEXEC);
-	do {
-		http_maintenance_run(h);
-		fw_meter_heartbeat(h->meter);
-		n = poll(p, 2, (int)HEARTBEAT_MS);
-	} while (!n || (n < 0 && errno == EINTR));
-	if (p[0].revents && read(p[0].fd, &drop, sizeof(drop)) < 0)
-		fw_debug("signal: %s", strerror(errno));
-	if (p[0].fd >= 0)
-		close(p[0].fd);
-}
-
-const char *fw_serve_library(void)
-{
-	static char text[60];
-
-	(void)fw_snprintf(text, sizeof(text), "libmicrohttpd %s", MHD_get_version());
-	return text;
-}
-
-int fw_serve(const struct fw_config *c, struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err)
-{
-	struct http *h;
-	sigset_t signals;
-	uint64_t left;
-	int rc;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGQUIT);
-	pthread_sigmask(SIG_BLOCK, &signals, NULL); /* the server's threads inherit it */
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a write beyond RLIMIT_FSIZE fails with EFBIG then, like one to a full disk */
-	rc = http_start(c, meter, fd, &h, err);
-	if (rc)
-		return rc;
-	fw_info("listening on %s", c->listen);
-	serve_wait(h, &signals, parent_fd);
-	left = http_stop(h);
-	if (left)
-		return fw_err_set(err, FW_EIO, "%llu accepted rows could not be stored: the store is unavailable",
-			(unsigned long long)left);
-	return 0;
 }

@@ -16,6 +16,7 @@
 #ifndef FW_HTTP_SERVER_HTTP_H
 #define FW_HTTP_SERVER_HTTP_H
 
+#include <jansson.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,17 +31,17 @@
 #include "api/icon.h"
 #include "api/store_link.h"
 #include "api/websub.h"
-#include "http/server/accept.h"
+#include "http/auth/tokenless.h"
 #include "http/auth/tokens.h"
+#include "http/server/accept.h"
 #include "http/server/conns.h"
 #include "http/server/pool.h"
-#include "http/api/event_rules.h"
 #include "http/server/server_thread.h"
-#include "http/api/entry_stream.h"
-#include "http/auth/tokenless.h"
 
+struct event_rules;
 struct fw_view_cache;
 struct password_cache;
+struct stream;
 struct http;
 struct request;
 
@@ -104,8 +105,8 @@ struct http {
 	const struct fw_config *config;
 	struct fw_meter *meter;
 	struct http_proxies proxies;
-	struct event_rules rules;
-	_Atomic bool started; /* from now on libmicrohttpd's messages are about a client's connection */
+	struct event_rules *rules; /* api/event_rules.h */
+	_Atomic bool started;      /* from now on libmicrohttpd's messages are about a client's connection */
 	struct fw_ingest *ingest;
 	struct pool *pool;
 	struct fw_view_cache *views; /* sanitized contents */
@@ -118,12 +119,12 @@ struct http {
 	size_t thread_body_max; /* limit of http_thread.body_bytes */
 	uint64_t id_base;       /* of request ids; random at each start */
 	struct maintenance *maintenance;
-	struct fw_sender *sender;        /* NULL: workers send */
-	struct fw_hubs *hubs;            /* NULL: websub_url is unset */
-	struct fw_icons *icons;          /* NULL: without serve_discovery */
-	struct buckets *pushes;          /* rate limit of documents from hubs, one bucket for each callback */
-	_Atomic uint64_t push_limited_n; /* documents from hubs refused with 429 */
-	struct stream *stream;
+	struct fw_sender *sender;                /* NULL: workers send */
+	struct fw_hubs *hubs;                    /* NULL: websub_url is unset */
+	struct fw_icons *icons;                  /* NULL: without serve_discovery */
+	struct buckets *pushes;                  /* rate limit of documents from hubs, one bucket for each callback */
+	_Atomic uint64_t push_limited_n;         /* documents from hubs refused with 429 */
+	struct stream *stream;                   /* api/entry_stream.h */
 	_Atomic uint64_t reader_n[READER_N];     /* requests of accounts, by API */
 	_Atomic uint64_t login_n, login_wrong_n; /* passwords that were right, and wrong */
 	struct http_gate logins;                 /* passwords that are checked */
@@ -568,7 +569,6 @@ enum MHD_Result http_websub_push(struct request *r);
 enum auth_verdict http_websub_may(struct request *r);
 enum MHD_Result http_websub_refuse(struct request *r);
 void http_websub_free(struct request *r);
-void http_websub_metrics(struct fw_buf *b, struct http *h);
 
 /* ---- openapi.json, embedded ------------------------------------------------------------------ */
 
@@ -597,8 +597,8 @@ enum http_gate_state { GATE_TAKEN, GATE_LATER, GATE_FULL };
 #define GATE_WAITING_MAX 64
 /* address.c: the request no longer waits for a discovery. */
 void http_discovery_forget(struct request *r);
-enum http_gate_state http_gate_enter(struct http_gate *rd, struct request *r);
-void http_gate_leave(struct http_gate *rd);
+enum http_gate_state http_gate_enter(struct http_gate *gate, struct request *r);
+void http_gate_leave(struct http_gate *gate);
 void http_gate_forget(struct request *r); /* the request ends: it waits no longer */
 
 /* ---- body.c ---------------------------------------------------------------------------------- */
@@ -627,6 +627,12 @@ void http_log_destroy(struct http_log *l); /* writes the rows that it has */
 uint64_t http_log_dropped_n(const struct http_log *l);
 void http_log_begin(struct request *r, const char *path, const char *method);
 void http_log_end(struct request *r);
+
+/* ---- http.c ---------------------------------------------------------------------------------- */
+
+/* Start libmicrohttpd and its thread. Errors: FW_EINVAL of tls_cert and tls_key; FW_EIO. */
+FW_MUST_CHECK int http_thread_start(struct http_thread *l, struct fw_err *err);
+void http_thread_free(struct http_thread *l); /* after it has ended */
 
 /* ---- tls.c ----------------------------------------------------------------------------------- */
 
@@ -666,6 +672,10 @@ enum MHD_Result http_metrics(struct request *r);
 void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m);
 /* Counts of the store, some seconds old; nothing before the first sample. */
 void http_store_metrics(struct fw_buf *b, struct http *h);
+
+/* ---- websub_metrics.c ------------------------------------------------------------------------ */
+
+void http_websub_metrics(struct fw_buf *b, struct http *h);
 
 /* ---- jobs.c ---------------------------------------------------------------------------------- */
 
