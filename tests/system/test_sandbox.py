@@ -468,7 +468,8 @@ def runner(base):
             limited = "1" if sandbox == "require" else "0"
             equal(f.read().split(), ["message", "NoNewPrivs:", limited, "Seccomp:", "2" if limited == "1" else "0"])
         first = runner_of(p)
-        equal(sorted(os.listdir("/proc/%d/fd" % first)), ["0", "1", "2", "3"])
+        wait_for("the last message's file is closed, after its reply",
+                 lambda first=first: sorted(os.listdir("/proc/%d/fd" % first)) == ["0", "1", "2", "3"])
         with open("/proc/%d/cmdline" % first, encoding="ascii") as f:
             holds(sandbox == "off" or "\0runner\0" in f.read(), "shown in lists of processes")
         if sandbox == "require" and os.getuid() == 0:
