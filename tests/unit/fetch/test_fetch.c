@@ -1166,7 +1166,8 @@ START_TEST(redirect_waits)
 	ck_assert_int_eq(gate.further_n, 1);
 	ck_assert_uint_eq(stub.request_n, 2);
 	ck_assert_uint_eq(stub.conn_n, 1);
-	ck_assert_int_ge(f.visit.queue_us, 699000);
+	/* the timer of the 700 ms counts from the loop's time, which a busy machine lets be old */
+	ck_assert_int_gt(f.visit.queue_us, config.total_timeout_ms * 1000);
 	ck_assert_int_lt(f.visit.total_us, 500000);
 	fw_fetch_finish(&f);
 }
