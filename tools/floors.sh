@@ -40,7 +40,7 @@ BEGIN {
 	may["http/auth"] = below
 	below = below " http/server"
 	may["http/server"] = below
-	may["http/metrics"] = below " http/metrics http/api/entry_stream.h"
+	may["http/metrics"] = below " http/metrics"
 	may["http/api"] = below " http/api"
 	may["http/readers"] = below " http/readers"
 	may["http/readers/greader"] = below " http/readers http/readers/greader"

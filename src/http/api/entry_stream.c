@@ -530,6 +530,16 @@ static bool reader_params(struct request *r, struct stream_reader *d, enum MHD_R
 	return d->folder != NULL;
 }
 
+static size_t stream_readers(struct stream *s)
+{
+	size_t n;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->reader_n;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
 enum MHD_Result http_stream(struct request *r)
 {
 	struct stream *s = r->thread->h->stream;
@@ -832,14 +842,4 @@ void stream_destroy(struct stream *s)
 	pthread_cond_destroy(&s->some);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
-}
-
-size_t stream_readers(struct stream *s)
-{
-	size_t n;
-
-	pthread_mutex_lock(&s->lock);
-	n = s->reader_n;
-	pthread_mutex_unlock(&s->lock);
-	return n;
 }

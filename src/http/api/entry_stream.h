@@ -18,6 +18,5 @@ FW_MUST_CHECK int stream_open(const struct fw_config *c, struct pool *pool, stru
 /* Ends all streams. Before the pool is closed. NULL is fine. */
 void stream_close(struct stream *s);
 void stream_destroy(struct stream *s); /* after the last connection is closed. NULL is fine */
-size_t stream_readers(struct stream *s);
 
 #endif

@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/auth/limiter.h"
-#include "http/auth/tokenless.h"
 #include "http/auth/tokens.h"
 #include "base/banned.h"
 

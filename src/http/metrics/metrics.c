@@ -7,7 +7,6 @@
 #include "api/store_link.h"
 #include "base/json.h"
 #include "base/offset_clock.h"
-#include "http/api/entry_stream.h"
 #include "http/metrics/prom.h"
 #include "http/server/http.h"
 #include "base/banned.h"

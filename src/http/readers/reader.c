@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* A reader's request: entrance, parameters, responses. */
-#include "base/url.h"
-#include "base/utf8.h"
 #include "http/readers/reader.h"
 #include "base/banned.h"
 

@@ -3,7 +3,6 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/url.h"
 #include "base/xml.h"
 #include "api/view.h"

@@ -2,10 +2,8 @@
 /* The Google Reader API: subscriptions, tags, counts, and what it has that means nothing here. */
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/url.h"
 #include "http/readers/greader/greader.h"
-#include "http/readers/icons.h"
 #include "http/readers/subscriptions.h"
 #include "base/banned.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* The Google Reader API: subscribing, also by a site's address, and OPML. */
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/url.h"
 #include "base/utf8.h"
