@@ -142,16 +142,11 @@ enum MHD_Result http_feed_get(struct request *r)
 
 /* The members of a feed that a client may set. */
 enum { URL = 1, TITLE = 2, FOLDER = 4, INTERVAL = 8, STATUS = 16, DUE = 32 };
-static const struct {
-	const char *name;
-	unsigned bit;
-	json_type type;
-	const char *words;
-} MEMBER[] = {
+static const struct json_member FEED_MEMBER[] = {
 	{"url", URL, JSON_STRING, "must be a string"},
 	{"title", TITLE, JSON_STRING, "must be a string"},
 	{"folder", FOLDER, JSON_STRING, "must be a string"},
-	{"interval_ms", INTERVAL, JSON_INTEGER, "must be a number of ms, 0 or more"},
+	{"interval_ms", INTERVAL, JSON_INTEGER, "must be a number of ms, 0 or more", .natural = true},
 	{"status", STATUS, JSON_STRING, "must be \"active\" or \"paused\""},
 	{"due", DUE, JSON_TRUE, "must be true"},
 };
@@ -162,64 +157,27 @@ struct feed_fields {
 	int64_t interval_ms;
 };
 
-struct fw_str http_json_text(const json_t *o, const char *name)
-{
-	const json_t *v = json_object_get(o, name);
-
-	return v ? (struct fw_str){json_string_value(v), json_string_length(v)} : FW_STR_NONE;
-}
-
 /*
  * Read the members of o; may: which are allowed. Returns NULL, or the invalid member, with the
  * reason in *words.
  */
 static const char *feed_fields_read(json_t *o, unsigned may, struct feed_fields *w, const char **words)
 {
-	const char *name;
-	json_t *v;
+	const char *wrong;
 
 	*w = (struct feed_fields){0};
-	json_object_foreach(o, name, v)
-	{
-		size_t i = 0;
-
-		while (i < FW_N(MEMBER) && (strcmp(MEMBER[i].name, name) != 0 || !(MEMBER[i].bit & may)))
-			i++;
-		*words = i < FW_N(MEMBER) ? MEMBER[i].words : HTTP_UNKNOWN_FIELD;
-		if (i == FW_N(MEMBER) || json_typeof(v) != MEMBER[i].type)
-			return name;
-		w->has |= MEMBER[i].bit;
-		if (MEMBER[i].bit == INTERVAL)
-			w->interval_ms = json_integer_value(v);
-		if (w->interval_ms < 0)
-			return name;
-	}
+	wrong = http_json_members(o, FEED_MEMBER, FW_N(FEED_MEMBER), may, &w->has, words);
+	if (wrong)
+		return wrong;
+	w->interval_ms = json_integer_value(json_object_get(o, "interval_ms"));
 	w->url = http_json_text(o, "url");
 	w->title = http_json_text(o, "title");
 	w->folder = http_json_text(o, "folder");
 	w->status = http_json_text(o, "status");
-	*words = MEMBER[4].words;
+	*words = http_json_member_words(FEED_MEMBER, FW_N(FEED_MEMBER), "status");
 	if (w->has & STATUS && !fw_str_eq(w->status, FW_STR("active")) && !fw_str_eq(w->status, FW_STR("paused")))
 		return "status";
 	return NULL;
-}
-
-json_t *http_json_body(struct request *r, enum MHD_Result *ok)
-{
-	json_error_t je;
-	json_t *doc = json_loadb(r->body.p ? r->body.p : "", r->body.len, JSON_REJECT_DUPLICATES, &je);
-
-	if (!doc)
-		*ok = http_malformed(r, &je);
-	return doc;
-}
-
-enum MHD_Result http_unprocessable(struct request *r, const char *place, const char *words)
-{
-	bool unknown = strcmp(words, HTTP_UNKNOWN_FIELD) == 0;
-
-	return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "invalid", "%s: %s", unknown ? words : place,
-		unknown ? place : words);
 }
 
 /* ---- changing -------------------------------------------------------------------------------- */

@@ -35,18 +35,13 @@ enum {
 	SINCE = 256,
 	LIMIT = 512,
 };
-static const struct {
-	const char *name;
-	unsigned bit;
-	json_type type;
-	const char *words;
-} MEMBER[] = {
+static const struct json_member ORDER_MEMBER[] = {
 	{"name", NAME, JSON_STRING, "must be a string"},
 	{"query", QUERY, JSON_STRING, "must be a string"},
 	{"to", TO, JSON_STRING, "must be a string"},
 	{"drop", DROP, JSON_TRUE, "must be true"},
 	{"tag", TAG, JSON_STRING, "must be a string"},
-	{"changes", CHANGES, JSON_TRUE, "must be true or false"},
+	{"changes", CHANGES, JSON_TRUE, "must be true or false", .either = true},
 	{"secret", SECRET, JSON_STRING, "must be a string"},
 	{"state", STATE, JSON_STRING, "must be \"active\" or \"paused\""},
 	{"since", SINCE, JSON_STRING, "must be a time such as 2026-11-01T12:00:00Z, or 2h (ago)"},
@@ -60,11 +55,6 @@ struct order_fields {
 	int64_t since_ms, limit;
 };
 
-static bool order_member_fits(size_t i, const json_t *v)
-{
-	return json_typeof(v) == MEMBER[i].type || (MEMBER[i].bit == CHANGES && json_is_boolean(v));
-}
-
 static const char *order_member_wrong(const struct order_fields *w, const json_t *o, int64_t now_ms, int64_t *since_ms)
 {
 	if (w->has & STATE && !fw_str_eq(w->state, FW_STR("active")) && !fw_str_eq(w->state, FW_STR("paused")))
@@ -76,38 +66,20 @@ static const char *order_member_wrong(const struct order_fields *w, const json_t
 	return NULL;
 }
 
-static const char *order_member_words(const char *name)
-{
-	for (size_t i = 0; i < FW_N(MEMBER); i++) {
-		if (strcmp(MEMBER[i].name, name) == 0)
-			return MEMBER[i].words;
-	}
-	return HTTP_UNKNOWN_FIELD;
-}
-
 /* The invalid member of o, or the missing one of `must`, with the reason; NULL: all is well. */
 static const char *order_fields_read(
 	json_t *o, unsigned may, unsigned must, int64_t now_ms, struct order_fields *w, const char **words)
 {
 	const char *name;
-	json_t *v;
 
 	*w = (struct order_fields){.has = 0};
-	json_object_foreach(o, name, v)
-	{
-		size_t i = 0;
-
-		while (i < FW_N(MEMBER) && (strcmp(MEMBER[i].name, name) != 0 || !(MEMBER[i].bit & may)))
-			i++;
-		*words = i < FW_N(MEMBER) ? MEMBER[i].words : HTTP_UNKNOWN_FIELD;
-		if (i == FW_N(MEMBER) || !order_member_fits(i, v))
-			return name;
-		w->has |= MEMBER[i].bit;
-	}
+	name = http_json_members(o, ORDER_MEMBER, FW_N(ORDER_MEMBER), may, &w->has, words);
+	if (name)
+		return name;
 	*words = "missing";
-	for (size_t i = 0; i < FW_N(MEMBER); i++) {
-		if (MEMBER[i].bit & must && !(MEMBER[i].bit & w->has))
-			return MEMBER[i].name;
+	for (size_t i = 0; i < FW_N(ORDER_MEMBER); i++) {
+		if (ORDER_MEMBER[i].bit & must && !(ORDER_MEMBER[i].bit & w->has))
+			return ORDER_MEMBER[i].name;
 	}
 	w->name = http_json_text(o, "name");
 	w->query = http_json_text(o, "query");
@@ -119,7 +91,7 @@ static const char *order_fields_read(
 	w->limit = json_integer_value(json_object_get(o, "limit"));
 	name = order_member_wrong(w, o, now_ms, &w->since_ms);
 	if (name)
-		*words = order_member_words(name);
+		*words = http_json_member_words(ORDER_MEMBER, FW_N(ORDER_MEMBER), name);
 	return name;
 }
 

@@ -468,14 +468,6 @@ enum MHD_Result http_feed_remove(struct request *r);
 enum MHD_Result http_entry_list(struct request *r);
 enum MHD_Result http_entry_get(struct request *r);
 
-/* Parse a JSON body. NULL: responded, with the result in *ok. The caller frees it. */
-json_t *http_json_body(struct request *r, enum MHD_Result *ok);
-/* The string o.name; absent: FW_STR_NONE. Points into o. */
-struct fw_str http_json_text(const json_t *o, const char *name);
-/* 422: the member at this place is invalid. */
-enum MHD_Result http_unprocessable(struct request *r, const char *place, const char *words);
-#define HTTP_UNKNOWN_FIELD "unknown field"
-
 /* ---- feed_out.c ------------------------------------------------------------------------------ */
 
 enum MHD_Result http_feed_out(struct request *r);
@@ -618,6 +610,34 @@ enum MHD_Result http_body_refused(struct request *r);
 FW_MUST_CHECK int http_body_unpack(struct request *r, struct fw_buf *out);
 /* The request ends: return its share of the server thread's body_bytes. */
 void http_body_finish(struct request *r);
+
+/* ---- json_body.c ----------------------------------------------------------------------------- */
+
+/* Parse a JSON body. NULL: responded, with the result in *ok. The caller frees it. */
+json_t *http_json_body(struct request *r, enum MHD_Result *ok);
+/* The string o.name; absent: FW_STR_NONE. Points into o. */
+struct fw_str http_json_text(const json_t *o, const char *name);
+/* 422: the member at this place is invalid. */
+enum MHD_Result http_unprocessable(struct request *r, const char *place, const char *words);
+#define HTTP_UNKNOWN_FIELD "unknown field"
+
+/* A member that a body's object may have. */
+struct json_member {
+	const char *name;
+	unsigned bit; /* of sets of members */
+	json_type type;
+	const char *words; /* "must be ..." */
+	bool either;       /* with JSON_TRUE: false too */
+	bool natural;      /* with JSON_INTEGER: 0 or more */
+};
+/*
+ * Check the members of o, of which it may have those in may; *has gets those that it has. Returns
+ * NULL, or the first one that is unknown or does not fit, with the reason in *words. Points into o.
+ */
+const char *http_json_members(
+	json_t *o, const struct json_member *m, size_t n, unsigned may, unsigned *has, const char **words);
+/* The words of this member; HTTP_UNKNOWN_FIELD: there is none. */
+const char *http_json_member_words(const struct json_member *m, size_t n, const char *name);
 
 /* ---- log.c ----------------------------------------------------------------------------------- */
 
