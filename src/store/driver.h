@@ -272,6 +272,7 @@ struct store {
 	struct fw_offset_clock own_clock;
 	struct fw_work_limit *limit; /* api/account.h; NULL: none. SQL stores obey it */
 };
+#define STORE_LIMIT_STEP_MS 50 /* between two questions of a driver that waits for a server */
 /* Has the limit been reached, or has whoever asked left? Cost: a look at the clock. */
 bool store_is_over(struct store *st);
 int store_over(const char *name, struct fw_err *err); /* FW_EAGAIN, with words */

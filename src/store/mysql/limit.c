@@ -24,8 +24,6 @@
 #include "store/mysql/mysql.h"
 #include "base/banned.h"
 
-#define LIMIT_STEP_MS 50
-
 static _Thread_local struct mysql_db *limit_reads; /* the library tells its callback the socket only */
 
 static int kill_connect(struct mysql_db *by, const char *url, struct fw_err *err)
@@ -89,7 +87,7 @@ static int limit_wait(my_socket fd, my_bool reads, int timeout_ms)
 	(void)timeout_ms;
 	assert(s);
 	for (int64_t end_ms = fw_mono_ms() + s->read_timeout_ms; fw_mono_ms() < end_ms;) {
-		int n = poll(&p, 1, LIMIT_STEP_MS);
+		int n = poll(&p, 1, STORE_LIMIT_STEP_MS);
 
 		if (n > 0 || (n < 0 && errno != EINTR))
 			return n;

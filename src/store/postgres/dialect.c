@@ -20,7 +20,6 @@
 #include "store/sql/search.h"
 #include "base/banned.h"
 
-#define LIMIT_STEP_MS 50
 #define RESULT_TIMEOUT_MS 90000 /* after this long without a byte the server counts as gone */
 #define SENT_MAX 1000           /* then the results are read */
 
@@ -142,7 +141,7 @@ static bool result_wait(struct postgres_db *s, bool *cancelled)
 {
 	struct pollfd f = {.fd = PQsocket(s->c), .events = POLLIN};
 	bool limited = s->reading && s->sql.store.limit && !*cancelled;
-	int step_ms = limited ? LIMIT_STEP_MS : RESULT_TIMEOUT_MS;
+	int step_ms = limited ? STORE_LIMIT_STEP_MS : RESULT_TIMEOUT_MS;
 
 	for (int waited_ms = 0; waited_ms < RESULT_TIMEOUT_MS; waited_ms += step_ms) {
 		if (poll(&f, 1, step_ms) != 0)
