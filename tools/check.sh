@@ -302,10 +302,16 @@ server_data
 for part in $parts; do
 	$part || failed="$failed $part"
 done
-# shellcheck disable=SC2086 # a list
-[ -z "$logs" ] || python3 tools/count-tests.py $logs
-costs
 [ -z "$ahead" ] || wait "$ahead"
 ahead=
+costs
 spent || failed="$failed cost"
-[ -z "$failed" ] || { echo "failed:$failed"; exit 1; }
+# Last of all, what failed, since often only the end of a long output is kept; .ci/run repeats it.
+summary=build/$mode.summary
+[ -d build ] || summary=/dev/null
+# shellcheck disable=SC2086 # a list
+{
+	[ -z "$logs" ] || python3 tools/count-tests.py $logs
+	[ -z "$failed" ] || echo "failed:$failed"
+} | tee "$summary"
+[ -z "$failed" ]
