@@ -117,7 +117,7 @@ struct fw_order_delivery {
 	uint32_t id_n;                          /* 0: none is */
 	uint32_t fail_n;                        /* failed attempts since the last accepted one */
 	int64_t since_ms;                       /* when the batch was formed */
-	int64_t tried_ms;                       /* the end of the last attempt; 0: none yet */
+	int64_t woken_ms;                       /* fw_order.woken_ms, as the last attempt found it */
 	int64_t next_ms;                        /* the next attempt, not before */
 	int64_t failing_since_ms;               /* no success since; 0: the last attempt was accepted */
 	int64_t status;                         /* HTTP status or exit code of the last attempt; 0: none */

@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.parse
 
@@ -103,6 +104,30 @@ def repeated(base, engine):
         equal(len({m.id for m in r.messages if m.path == "/sec"}), 2)
         equal(r.got("/all"), ids)
         equal(delivery(w, "sec")["retried_n"], 2)
+
+
+@case("an order that is resumed during an attempt is tried again at once, however that attempt ends")
+def resumed(base):
+    begun, resumed_at = threading.Event(), threading.Event()
+
+    def answer(h):
+        if not begun.is_set():
+            begun.set()
+            resumed_at.wait(60)
+            h.respond(503, ("Retry-After", "86400"))
+        else:
+            h.respond(204)
+
+    with sender(base) as (_d, w, r):
+        filled(w)
+        add(w, r, "sec")
+        r.answer("/sec", answer)
+        replay(w, "sec")
+        wait_for("the first attempt", begun.is_set)
+        w.run("order", "resume", "sec")
+        resumed_at.set()
+        wait_for("the deliveries", lambda: is_done(w, "sec"))
+        equal(len(r.at("/sec")), 2)
 
 
 @case("slow, silent, endless and redirecting receivers fail with words, and hold up nobody else")

@@ -24,7 +24,12 @@ void delivery_message_id(const struct fw_order_delivery *d, char out[DELIVERY_ME
 
 int64_t delivery_due_ms(const struct fw_order_delivery *d, int64_t woken_ms)
 {
-	return woken_ms > d->tried_ms ? woken_ms : d->next_ms;
+	return woken_ms == d->woken_ms ? d->next_ms : 0;
+}
+
+void delivery_begin(struct fw_order_delivery *d, int64_t woken_ms)
+{
+	d->woken_ms = woken_ms;
 }
 
 int64_t delivery_backoff_ms(uint32_t fail_n, uint64_t rnd)
@@ -62,7 +67,6 @@ void delivery_conclude(
 	struct fw_order_delivery *d, const struct delivery_result *r, size_t sent_n, int64_t now_ms, uint64_t rnd)
 {
 	assert(d->id_n && !(r->accepted && r->ended));
-	d->tried_ms = now_ms;
 	d->status = r->status;
 	if (!r->accepted) {
 		delivery_fail(d, r, now_ms, rnd);

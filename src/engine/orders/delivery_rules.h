@@ -29,8 +29,13 @@ void delivery_form(struct fw_order_delivery *d, const int64_t *change_id, size_t
  * another batch, even one of the same entries.
  */
 void delivery_message_id(const struct fw_order_delivery *d, char out[DELIVERY_MESSAGE_ID_MAX]);
-/* When the next attempt may be made. woken_ms: fw_order.woken_ms. */
+/*
+ * When the next attempt may be made. woken_ms: fw_order.woken_ms. A wake that the last attempt did
+ * not find counts, whenever that attempt ended: what it met may have been mended meanwhile.
+ */
 int64_t delivery_due_ms(const struct fw_order_delivery *d, int64_t woken_ms);
+/* An attempt begins, of an order that was woken last at woken_ms. */
+void delivery_begin(struct fw_order_delivery *d, int64_t woken_ms);
 /*
  * An attempt has ended. sent_n: the entries in it. Accepted or ended: the batch is over. Else it is
  * sent again at next_ms. d->error is the result's.

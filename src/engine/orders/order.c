@@ -81,7 +81,7 @@ static const struct record_member DELIVERY[] = {
 	{"ids", RECORD_TEXT, offsetof(struct delivery_value, ids)},
 	{"failed", RECORD_COUNT, AT(fail_n)},
 	{"since_ms", RECORD_NUMBER, AT(since_ms)},
-	{"tried_ms", RECORD_NUMBER, AT(tried_ms)},
+	{"woken_ms", RECORD_NUMBER, AT(woken_ms)},
 	{"next_ms", RECORD_NUMBER, AT(next_ms)},
 	{"failing_since_ms", RECORD_NUMBER, AT(failing_since_ms)},
 	{"status", RECORD_NUMBER, AT(status)},

@@ -131,7 +131,7 @@ static int attempt_store(struct sender_attempt *a, const struct delivery_result 
 	delivery_conclude(d, r, a->n, fw_config_now_ms(s->config), sender_random());
 	(void)fw_str_copy(o->delivery->error, sizeof(o->delivery->error), d->error);
 	d->error = d->error.len ? fw_str(o->delivery->error) : FW_STR_NONE;
-	o->due_ms = d->next_ms;
+	o->due_ms = 0; /* found out before the next attempt: a person may have woken the order meanwhile */
 	if (r->accepted)
 		o->pending_n -= (int64_t)a->n;
 	if (r->ended)

@@ -25,7 +25,7 @@ START_TEST(a_batch_has_its_ids_and_a_number)
 	struct fw_order_delivery d = formed();
 
 	ck_assert(d.id_n == 3 && d.id[0] == 3 && d.id[2] == 9 && d.batch_n == 1 && d.since_ms == NOW);
-	ck_assert(delivery_due_ms(&d, 0) == 0 && !d.fail_n && !d.tried_ms);
+	ck_assert(delivery_due_ms(&d, 0) == 0 && !d.fail_n && !d.woken_ms);
 }
 END_TEST
 
@@ -95,15 +95,17 @@ START_TEST(a_receiver_may_say_when_but_not_never)
 }
 END_TEST
 
-START_TEST(an_order_that_is_woken_is_due_until_it_was_tried)
+START_TEST(an_order_that_is_woken_is_due_until_an_attempt_begins)
 {
 	struct fw_order_delivery d = formed();
 
+	delivery_begin(&d, 0);
 	delivery_conclude(&d, &FAILED, 3, NOW, 0);
-	ck_assert_int_eq(delivery_due_ms(&d, NOW - 1), NOW + 5000);
-	ck_assert_int_eq(delivery_due_ms(&d, NOW + 1), NOW + 1);
+	ck_assert_int_eq(delivery_due_ms(&d, 0), NOW + 5000);
+	ck_assert_int_eq(delivery_due_ms(&d, NOW - 1), 0); /* during the attempt */
+	delivery_begin(&d, NOW - 1);
 	delivery_conclude(&d, &FAILED, 3, NOW + 2, 0);
-	ck_assert_int_eq(delivery_due_ms(&d, NOW + 1), NOW + 2 + 10000);
+	ck_assert_int_eq(delivery_due_ms(&d, NOW - 1), NOW + 2 + 10000);
 }
 END_TEST
 
@@ -124,7 +126,7 @@ int main(void)
 	const TTest *const every[] = {a_batch_has_its_ids_and_a_number,
 		a_repeated_message_has_the_same_id_and_another_batch_has_another, an_accepted_batch_is_over,
 		a_failed_batch_waits_for_longer_each_time, a_receiver_may_say_when_but_not_never,
-		an_order_that_is_woken_is_due_until_it_was_tried, a_receiver_that_ends_the_order_ends_the_batch};
+		an_order_that_is_woken_is_due_until_an_attempt_begins, a_receiver_that_ends_the_order_ends_the_batch};
 
 	for (size_t i = 0; i < FW_N(every); i++)
 		tcase_add_test(t, every[i]);

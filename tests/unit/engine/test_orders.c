@@ -381,7 +381,7 @@ START_TEST(a_delivery_is_read_as_it_was_put)
 			.id_n = 3,
 			.fail_n = 2,
 			.since_ms = 5,
-			.tried_ms = 5,
+			.woken_ms = 5,
 			.next_ms = 6,
 			.failing_since_ms = 5,
 			.status = 503,
@@ -393,7 +393,7 @@ START_TEST(a_delivery_is_read_as_it_was_put)
 	ck_assert_int_eq(fw_order_delivery_put(st, &w, 10, &err), 0);
 	ck_assert_int_eq(fw_order_delivery_get(st, 7, &a, &d, &err), 0);
 	ck_assert(d.id_n == 3 && d.id[0] == 3 && d.id[1] == 8 && d.id[2] == 9 && d.batch_n == 4 && d.fail_n == 2);
-	ck_assert(d.tried_ms == 5 && d.status == 503 && d.delivered_n == 11);
+	ck_assert(d.woken_ms == 5 && d.status == 503 && d.delivered_n == 11);
 	ck_assert(fw_str_eq(d.error, w.error));
 }
 END_TEST
