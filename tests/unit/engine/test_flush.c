@@ -223,11 +223,22 @@ static void await_ids(struct fw_ingest *in)
 	} while (stats.unavailable);
 }
 
+/* A batch has been collected. */
+static void await_batch(struct fw_ingest *in)
+{
+	struct fw_ingest_stats stats;
+
+	do {
+		usleep(1000);
+		fw_ingest_stats(in, &stats);
+	} while (!stats.oldest_ms);
+}
+
 struct known {
 	struct {
 		int64_t id;
 		char ip[64];
-	} row[6];
+	} row[10];
 	size_t n;
 };
 
@@ -254,13 +265,13 @@ START_TEST(rings_are_read_in_the_order_of_ids)
 		{"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16, "2001:db8::1"}, {NULL, 0, ""},
 		{"\xc8\x01\xfa\x09", 4, "200.1.250.9"}};
 	static const size_t PRODUCER[] = {0, 1, 0, 2, 1, 0};
+	static const size_t FIRST_N = 4; /* twice flush_rows */
 	struct fw_store_config sc = {.url = url, .flags = FW_STORE_READ};
 	struct fw_ingest *in;
 	struct fw_store *st;
 	struct known k = {0};
 	sqlite3 *db;
 
-	/* the first batch waits for a locked store: by then all others are in their rings */
 	sql("CREATE TABLE turns (n INTEGER PRIMARY KEY, id INTEGER); CREATE TRIGGER note AFTER INSERT ON incoming"
 	    " BEGIN INSERT INTO turns (id) VALUES (NEW.id); END");
 	set("flush_rows", "2");
@@ -268,7 +279,17 @@ START_TEST(rings_are_read_in_the_order_of_ids)
 	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
 	OK(fw_ingest_open(config, PRODUCERS, &in, &err));
 	await_ids(in);
+	/* a full batch waits for the locked store: meanwhile all others go into their rings */
 	ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	OK(fw_ingest_begin(fw_ingest_producer(in, 0), NULL));
+	for (size_t i = 0; i < FIRST_N; i++) {
+		struct fw_event e = event("first", (int64_t)i);
+
+		e.stamp_ms -= FW_MINUTE_MS;
+		OK(fw_ingest_put(fw_ingest_producer(in, 0), &e));
+	}
+	OK(fw_ingest_publish(fw_ingest_producer(in, 0), &err));
+	await_batch(in);
 	for (size_t i = 0; i < FW_N(IP); i++) {
 		struct fw_event e = event("news", (int64_t)i);
 		struct fw_producer *l = fw_ingest_producer(in, PRODUCER[i]);
@@ -284,9 +305,9 @@ START_TEST(rings_are_read_in_the_order_of_ids)
 	OK(fw_store_open(&sc, &st, &err));
 	OK(fw_store_event_list(st, 0, 0, note, &k, &err));
 	fw_store_close(st);
-	ck_assert_uint_eq(k.n, FW_N(IP));
+	ck_assert_uint_eq(k.n, FIRST_N + FW_N(IP));
 	for (size_t i = 0; i < FW_N(IP); i++)
-		ck_assert_str_eq(k.row[i].ip, IP[i].text);
+		ck_assert_str_eq(k.row[FIRST_N + i].ip, IP[i].text);
 	sqlite3_close(db);
 	sql("CREATE TABLE wrong (n INTEGER CHECK (n = 0)); INSERT INTO wrong SELECT count(*) FROM"
 	    " turns a JOIN turns b ON a.n < b.n AND a.id > b.id");
