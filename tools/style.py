@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The house's style, as far as a program sees it: long lines, static names that stand in two files,
-retired words, layout, wall clocks, who opens a store's file.
+"""The house's style, as far as a program sees it: long lines, static names and tags that stand in
+two files, retired words, layout, wall clocks, who opens a store's file.
 
   tools/style.py          checks every file that git knows; exit 1 and a line `file:line: problem` for each violation
 
@@ -25,6 +25,8 @@ DATA = re.compile(r"^(tests/(cases|corpus)/|tests/fuzz/(corpus|dict)/|demo/|docs
 MADE = ("src/parse/charset/table.h", "src/parse/charset/entity_table.h")  # written by tools/gen_*.py
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[A-Za-z_]\w*|\s+|.", re.S)
 STATIC = re.compile(r"^static\s+(?!inline\b)[^=;({\[]*?\b(?!FW_)(\w+)\s*(?:\(|\[|=|;)", re.M)
+TAG = re.compile(r"\b(?:struct|union|enum)\s+(\w+)\s*\{")
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
 OPENS = re.compile(r"(?<![\w.>])(open|openat|creat|fopen|freopen)\s*\(([^;]*);")
 STORE_PATH = re.compile(r"\bstore\b|\bstore_url|\bfw_store_url")
 FUNCTION = re.compile(r"^\w[\w *]*?\b(\w+)\(", re.M)
@@ -39,6 +41,11 @@ def report(path, line, problem):
 def files():
     listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split("\n")
     return [f for f in listed if f and not DATA.match(f) and os.path.isfile(f) and not os.path.islink(f)]
+
+
+def blank(match):
+    """A comment as blanks: lines and columns stay."""
+    return re.sub(r"[^\n]", " ", match.group(0))
 
 
 def columns(text):
@@ -73,6 +80,21 @@ def statics(texts):
         if len(places) > 1:
             for path, line in sorted(places.items()):
                 report(path, line, "static %s stands in %d files: put its file's noun before it" % (name, len(places)))
+
+
+def tags(texts):
+    """A tag is defined in one file: otherwise a header that declares it means the one or the other,
+    by what was included before."""
+    where = collections.defaultdict(dict)
+    for path, text in texts.items():
+        if path.startswith(("src/", "include/")) and path.endswith((".c", ".h")):
+            text = COMMENT.sub(blank, text)
+            for match in TAG.finditer(text):
+                where[match.group(1)].setdefault(path, text.count("\n", 0, match.start()) + 1)
+    for name, places in sorted(where.items()):
+        if len(places) > 1:
+            for path, line in sorted(places.items()):
+                report(path, line, "tag %s is defined in %d files: put a noun before it" % (name, len(places)))
 
 
 def retired():
@@ -129,7 +151,7 @@ def opens(path, text):
     driver = path.startswith("src/store/sqlite/")
     if not path.startswith("src/") or not path.endswith((".c", ".h")):
         return
-    text = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group(0)), text, flags=re.S)
+    text = COMMENT.sub(blank, text)
     for match in OPENS.finditer(text):
         function = FUNCTION.findall(text, 0, match.start())[-1:]
         if function[0] not in MAY_OPEN if driver else STORE_PATH.search(match.group(2)):
@@ -181,6 +203,7 @@ def main():
         if path != "HACKING.md":
             vocabulary(path, text, words)
     statics(texts)
+    tags(texts)
     layout([p for p in texts if p.endswith((".c", ".h"))])
     for line in found:
         print("style: " + line, file=sys.stderr)

@@ -227,7 +227,7 @@ static void entry_cells(struct cli_table *t, const struct fw_entry_row *e)
 	cli_table_cell(t, CLI_BOLD, e->title.len ? e->title : e->url);
 }
 
-struct order_test {
+struct order_test_view {
 	struct cli *c;
 	struct cli_table table;
 	struct cli_json json;
@@ -238,7 +238,7 @@ struct order_test {
 
 static int test_entry(void *ctx, const struct fw_entry_row *e)
 {
-	struct order_test *t = ctx;
+	struct order_test_view *t = ctx;
 	struct fw_err err;
 
 	t->n++;
@@ -264,7 +264,7 @@ static int test_query(struct cli *c, struct fw_str *query)
 	return fw_order_check_query(*query, &why) ? order_failed(c, *query, &why) : 0;
 }
 
-static int test_print(struct order_test *t, const struct fw_entry_query *q, struct fw_err *err)
+static int test_print(struct order_test_view *t, const struct fw_entry_query *q, struct fw_err *err)
 {
 	struct cli *c = t->c;
 	char n[FW_RFC3339_MAX], at[FW_RFC3339_MAX];
@@ -298,7 +298,7 @@ static int test_print(struct order_test *t, const struct fw_entry_query *q, stru
 
 int order_command_test(struct cli *c)
 {
-	struct order_test t = {.c = c, .as_json = cli_as_json(c)};
+	struct order_test_view t = {.c = c, .as_json = cli_as_json(c)};
 	struct fw_entry_query q = {.limit = 0};
 	struct fw_err err = {0};
 	int64_t limit = 0, unindexed_n = 0;

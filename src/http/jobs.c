@@ -26,7 +26,7 @@
 #define RETENTION_MORE_MS FW_SECOND_MS
 #define INDEX_MS (2 * FW_SECOND_MS) /* between two checks whether there is something to index */
 
-struct maintenance {
+struct server_jobs {
 	const struct fw_config *config;
 	struct pool *pool;
 	bool clock_wrong; /* fw_clock_watch() */
@@ -43,11 +43,11 @@ struct maintenance {
 
 /* clang-format off */
 #define MAINTENANCE_OF(job, member) \
-	((struct maintenance *)(void *)((char *)(job) - offsetof(struct maintenance, member)))
+	((struct server_jobs *)(void *)((char *)(job) - offsetof(struct server_jobs, member)))
 /* clang-format on */
 
 /* Queue a job, unless it is queued or running already, or no slot is free. */
-static void maintenance_queue(struct maintenance *m, struct pool_job *j, _Atomic bool *busy)
+static void maintenance_queue(struct server_jobs *m, struct pool_job *j, _Atomic bool *busy)
 {
 	if (atomic_exchange(busy, true))
 		return;
@@ -59,7 +59,7 @@ static void maintenance_queue(struct maintenance *m, struct pool_job *j, _Atomic
 
 static int sample_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 {
-	struct maintenance *m = MAINTENANCE_OF(j, sample);
+	struct server_jobs *m = MAINTENANCE_OF(j, sample);
 	struct fw_store_stats s;
 	struct order_samples *orders = NULL, *was;
 	int64_t in_flight;
@@ -90,7 +90,7 @@ static void sample_done(struct pool_job *j)
 
 bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *in_flight, int64_t *age_ms)
 {
-	struct maintenance *m = h->maintenance;
+	struct server_jobs *m = h->maintenance;
 	int64_t now_ms = fw_mono_ms();
 
 	pthread_mutex_lock(&m->lock);
@@ -105,7 +105,7 @@ bool http_sample(struct http *h, struct fw_store_stats *out, int64_t *in_flight,
 
 void http_order_metrics(struct fw_buf *b, struct http *h)
 {
-	struct maintenance *m = h->maintenance;
+	struct server_jobs *m = h->maintenance;
 
 	pthread_mutex_lock(&m->lock);
 	if (m->orders)
@@ -115,7 +115,7 @@ void http_order_metrics(struct fw_buf *b, struct http *h)
 
 static int retention_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 {
-	struct maintenance *m = MAINTENANCE_OF(j, retention);
+	struct server_jobs *m = MAINTENANCE_OF(j, retention);
 	bool more = false;
 	int rc = st ? fw_retention_run_pushed(st, m->config, fw_config_now_ms(m->config), &more, err) : err->rc;
 
@@ -131,7 +131,7 @@ static void retention_done(struct pool_job *j)
 /* One step; POOL_LATER while there is more to index. */
 static int index_run(struct pool_job *j, struct fw_store *st, struct fw_err *err)
 {
-	struct maintenance *m = MAINTENANCE_OF(j, index);
+	struct server_jobs *m = MAINTENANCE_OF(j, index);
 	bool more = false;
 	int rc = st ? fw_search_index_step(st, fw_config_now_ms(m->config), &more, err) : err->rc;
 
@@ -148,7 +148,7 @@ static void index_done(struct pool_job *j)
 
 void http_maintenance_run(struct http *h)
 {
-	struct maintenance *m = h->maintenance;
+	struct server_jobs *m = h->maintenance;
 	int64_t now_ms = fw_mono_ms();
 
 	if (now_ms >= atomic_load(&m->index_at_ms))
@@ -159,7 +159,7 @@ void http_maintenance_run(struct http *h)
 
 int http_maintenance_create(struct http *h)
 {
-	struct maintenance *m = calloc(1, sizeof(*m));
+	struct server_jobs *m = calloc(1, sizeof(*m));
 	struct fw_meter_sum s;
 
 	if (!m)

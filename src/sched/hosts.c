@@ -42,10 +42,10 @@ struct fw_hosts_host {
 	struct fw_hosts_host *dirty_next, *dirty_prev;
 };
 
-enum shard_state { HOSTS_SHARD_FOREIGN, HOSTS_SHARD_OWNED, HOSTS_SHARD_RELEASING };
+enum hosts_shard_state { HOSTS_SHARD_FOREIGN, HOSTS_SHARD_OWNED, HOSTS_SHARD_RELEASING };
 
 struct hosts_shard {
-	enum shard_state state;
+	enum hosts_shard_state state;
 	int64_t sent_ms; /* a former owner may have sent until then */
 	size_t in_flight;
 	struct fw_hosts_host *first;

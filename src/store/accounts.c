@@ -208,7 +208,7 @@ static int account_search(struct fw_store *st, const struct fw_stream *s, struct
 }
 
 static int account_stream_search(
-	struct fw_store *st, struct store_stream *q, fw_stream_cb *cb, void *ctx, struct fw_err *err)
+	struct fw_store *st, struct account_list_query *q, fw_stream_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct fw_work_limit *limit = store_of(st)->limit;
 	struct fw_buf hits = FW_BUF_INIT(0);
@@ -236,7 +236,8 @@ static int account_stream_search(
 	return rc;
 }
 
-static int account_stream(struct fw_store *st, struct store_stream *q, fw_stream_cb *cb, void *ctx, struct fw_err *err)
+static int account_stream(
+	struct fw_store *st, struct account_list_query *q, fw_stream_cb *cb, void *ctx, struct fw_err *err)
 {
 	if (!store_accounts(store_of(st), STORE_ERR(err)))
 		return FW_EINVAL;
@@ -249,18 +250,18 @@ static int account_stream(struct fw_store *st, struct store_stream *q, fw_stream
 
 int fw_account_entries(struct fw_store *st, const struct fw_stream *s, fw_stream_cb *cb, void *ctx, struct fw_err *err)
 {
-	return account_stream(st, &(struct store_stream){.s = s, .whole = true}, cb, ctx, err);
+	return account_stream(st, &(struct account_list_query){.s = s, .whole = true}, cb, ctx, err);
 }
 
 int fw_account_ids(struct fw_store *st, const struct fw_stream *s, fw_stream_cb *cb, void *ctx, struct fw_err *err)
 {
-	return account_stream(st, &(struct store_stream){.s = s}, cb, ctx, err);
+	return account_stream(st, &(struct account_list_query){.s = s}, cb, ctx, err);
 }
 
 int fw_account_count(struct fw_store *st, const struct fw_stream *s, int64_t *n, struct fw_err *err)
 {
 	*n = 0;
-	return account_stream(st, &(struct store_stream){.s = s, .counted = true, .n = n}, NULL, NULL, err);
+	return account_stream(st, &(struct account_list_query){.s = s, .counted = true, .n = n}, NULL, NULL, err);
 }
 
 int fw_account_entries_get(struct fw_store *st, int64_t account_id, const int64_t *ids, size_t n, bool content,

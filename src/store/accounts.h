@@ -39,8 +39,8 @@ struct store_token {
 
 enum { STORE_ACCOUNT_PASSWORD = 1, STORE_ACCOUNT_ADMIN = 2, STORE_ACCOUNT_USED = 4 };
 
-/* A stream as the front prepares it. */
-struct store_stream {
+/* A list of an account's entries, as the front prepares it. */
+struct account_list_query {
 	const struct fw_stream *s;
 	const int64_t *found; /* s->search: only these entries, by id; their feeds */
 	const int64_t *found_feed;
@@ -113,7 +113,8 @@ struct store_accounts {
 	int (*label_rename)(
 		struct store *st, int64_t account_id, struct fw_str from, struct fw_str to, struct fw_err *err);
 
-	int (*stream)(struct store *st, const struct store_stream *s, fw_stream_cb *cb, void *ctx, struct fw_err *err);
+	int (*stream)(
+		struct store *st, const struct account_list_query *s, fw_stream_cb *cb, void *ctx, struct fw_err *err);
 	/*
 	 * The feeds whose entries the stream can have, as int64_t, each once: what a search is
 	 * limited to

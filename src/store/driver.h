@@ -415,9 +415,9 @@ typedef int store_match_list_fn(
 /* n is 0: all of the order. */
 typedef int store_match_remove_fn(
 	struct store *st, int64_t order_id, bool dead, const int64_t *change_id, size_t n, struct fw_err *err);
-struct store_stream;
+struct redis_destination;
 /* As store_stream_append(): it has no open store. */
-typedef int store_stream_append_fn(const struct store_stream *s, struct fw_err *err);
+typedef int store_stream_append_fn(const struct redis_destination *s, struct fw_err *err);
 typedef int store_match_summary_fn(struct store *st, fw_match_summary_cb *cb, void *ctx, struct fw_err *err);
 /* Read the version of the orders; raise: after it was raised, as a changed order does it. */
 typedef int store_orders_version_fn(struct store *st, bool raise, struct fw_orders_version *out, struct fw_err *err);

@@ -18,7 +18,7 @@
 #include "store/driver.h"
 #include "base/banned.h"
 
-struct entry_parts {
+struct query_parts {
 	struct fw_arena a;
 	struct store_entry_query q;
 	const struct query_node **part;
@@ -26,7 +26,7 @@ struct entry_parts {
 	const struct query_node *tree; /* the search; NULL: none */
 };
 
-static bool entry_part_add(struct entry_parts *p, const struct query_node *node)
+static bool entry_part_add(struct query_parts *p, const struct query_node *node)
 {
 	if (p->q.part_n == p->cap) {
 		size_t cap = p->cap ? 2 * p->cap : 8;
@@ -48,7 +48,7 @@ static int64_t time_min(int64_t a_ms, int64_t b_ms)
 }
 
 /* False: out of memory. */
-static bool entry_part_take(struct entry_parts *p, const struct query_node *node)
+static bool entry_part_take(struct query_parts *p, const struct query_node *node)
 {
 	struct fw_entry_query *q = &p->q.q;
 
@@ -76,7 +76,7 @@ static bool entry_part_take(struct entry_parts *p, const struct query_node *node
 }
 
 /* Add a part that the query's member says. */
-static int entry_part_make(struct entry_parts *p, const struct query_node *node, struct fw_err *err)
+static int entry_part_make(struct query_parts *p, const struct query_node *node, struct fw_err *err)
 {
 	struct query_node *copy = fw_arena_alloc(&p->a, sizeof(*copy));
 
@@ -85,7 +85,7 @@ static int entry_part_make(struct entry_parts *p, const struct query_node *node,
 	return copy && entry_part_add(p, copy) ? 0 : fw_no_memory(err);
 }
 
-static int entry_feeds_take(struct entry_parts *p, const struct fw_entry_query *q, struct fw_err *err)
+static int entry_feeds_take(struct query_parts *p, const struct fw_entry_query *q, struct fw_err *err)
 {
 	struct query_node *feed;
 
@@ -105,7 +105,7 @@ static int entry_feeds_take(struct entry_parts *p, const struct fw_entry_query *
 }
 
 static int entry_query_prepare(
-	const struct fw_store *st, struct entry_parts *p, const struct fw_entry_query *q, struct fw_err *err)
+	const struct fw_store *st, struct query_parts *p, const struct fw_entry_query *q, struct fw_err *err)
 {
 	struct fw_str folder = fw_path_trim(q->folder);
 	struct query_node *tree = NULL;
@@ -231,7 +231,7 @@ static int entry_ranking_show(struct store *to, const struct entry_ranking *r, s
 	return rc;
 }
 
-static int entry_list_ranked(struct store *to, const struct entry_parts *p, struct entry_show *s, struct fw_err *err)
+static int entry_list_ranked(struct store *to, const struct query_parts *p, struct entry_show *s, struct fw_err *err)
 {
 	struct store_entry_query newest = p->q;
 	struct entry_ranking *r = calloc(1, sizeof(*r));
@@ -284,7 +284,7 @@ int fw_store_entry_list(
 	struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct store *to = store_of(st);
-	struct entry_parts p = {.cap = 0};
+	struct query_parts p = {.cap = 0};
 	struct entry_show s = {.q = q, .cb = cb, .ctx = ctx, .snippet = FW_BUF_INIT(0)};
 	int rc = entry_query_check(to, q, err);
 

@@ -161,7 +161,7 @@ static int stream_driver(const char *url, const struct store_driver **out, struc
 	return (*out)->stream_append ? 0 : FW_ERR(err, FW_EINVAL, "%s has no streams", (*out)->name);
 }
 
-int store_stream_append(const struct store_stream *s, struct fw_err *err)
+int store_stream_append(const struct redis_destination *s, struct fw_err *err)
 {
 	const struct store_driver *d;
 	int rc = stream_driver(s->url, &d, err);

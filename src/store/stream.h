@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Rows for a stream of a server that need not be a store: a destination of orders. */
+/* Appending rows to a stream of Redis: a destination of orders. Its server need not be a store. */
 #ifndef FW_STORE_STREAM_H
 #define FW_STORE_STREAM_H
 
@@ -14,7 +14,7 @@ struct store_stream_row {
 	struct fw_str text;
 };
 
-struct store_stream {
+struct redis_destination {    /* one stream, and the rows for it */
 	const char *url;      /* redis://HOST:PORT/DB, with the options of a store */
 	struct fw_str stream; /* its key */
 	int64_t max;          /* about how many rows the stream keeps; 0: all */
@@ -31,7 +31,7 @@ struct store_stream {
  * Append the rows, all or none. Blocks; any thread. The error's text is for people. FW_EUNSUP: this
  * build has no driver for the URL.
  */
-FW_MUST_CHECK int store_stream_append(const struct store_stream *s, struct fw_err *err);
+FW_MUST_CHECK int store_stream_append(const struct redis_destination *s, struct fw_err *err);
 
 /* Has this build a driver for the URL, with streams? FW_EINVAL; FW_EUNSUP. */
 FW_MUST_CHECK int store_stream_check(const char *url, struct fw_err *err);

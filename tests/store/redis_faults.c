@@ -540,7 +540,7 @@ START_TEST(stream_of_another_shape) /* rows are delivered if each got its id */
 		{"+OK\r\n", "malformed reply"},
 	};
 	const struct store_stream_row row = {.id = 1, .type = "new", .text = FW_STR("{}")};
-	struct store_stream s = {.url = url, .stream = FW_STR("s"), .timeout_ms = 10000, .row = &row, .n = 1};
+	struct redis_destination s = {.url = url, .stream = FW_STR("s"), .timeout_ms = 10000, .row = &row, .n = 1};
 	int port, fd = listening(&port);
 
 	ck_assert(fw_snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port));

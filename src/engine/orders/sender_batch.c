@@ -14,7 +14,7 @@
 #include "base/banned.h"
 
 /* While a message is made. */
-struct batch {
+struct delivery_batch {
 	struct sender_attempt *a;
 	struct fw_order_delivery *d;
 	struct fw_match row[FW_ORDER_BATCH_MAX]; /* those of the batch that still wait */
@@ -89,7 +89,7 @@ static int batch_read_order(struct sender_attempt *a, bool *sends, struct fw_err
 
 static int batch_take_row(void *ctx, const struct fw_match *m)
 {
-	struct batch *b = ctx;
+	struct delivery_batch *b = ctx;
 	const struct fw_order_delivery *d = b->d;
 	size_t i = 0;
 
@@ -103,7 +103,7 @@ static int batch_take_row(void *ctx, const struct fw_match *m)
 }
 
 /* What still waits of the batch that was sent before; or else the first rows of the next batch. */
-static int batch_rows(struct batch *b, struct fw_err *err)
+static int batch_rows(struct delivery_batch *b, struct fw_err *err)
 {
 	struct fw_store *st = b->a->s->st;
 	struct fw_match_query q = {.order_id = b->d->order_id, .limit = FW_ORDER_BATCH_MAX};
@@ -128,7 +128,7 @@ static int batch_rows(struct batch *b, struct fw_err *err)
 
 static int batch_write_entry(void *ctx, const struct fw_entry_row *e)
 {
-	struct batch *b = ctx;
+	struct delivery_batch *b = ctx;
 	const struct fw_match *m = b->match;
 	struct fw_buf *out = &b->a->body;
 	struct fw_json j;
@@ -154,7 +154,7 @@ static int batch_write_entry(void *ctx, const struct fw_entry_row *e)
 }
 
 /* One entry. *fits: it is in the message, or it was deleted. */
-static int batch_write_row(struct batch *b, const struct fw_match *m, bool *fits, struct fw_err *err)
+static int batch_write_row(struct delivery_batch *b, const struct fw_match *m, bool *fits, struct fw_err *err)
 {
 	struct fw_entry_query q = {
 		.after_id = m->entry_id - 1, .before_id = m->entry_id + 1, .limit = 1, .content = true};
@@ -187,7 +187,7 @@ static void batch_write_head(struct sender_attempt *a, int64_t at_ms)
 		fw_rfc3339(time, at_ms), FW_STR_ARG(a->o.name));
 }
 
-static int batch_write(struct batch *b, int64_t at_ms, struct fw_err *err)
+static int batch_write(struct delivery_batch *b, int64_t at_ms, struct fw_err *err)
 {
 	struct sender_attempt *a = b->a;
 	bool is_lines = a->channel != FW_ORDER_WEBHOOK && a->channel != FW_ORDER_COMMAND, fits = true;
@@ -205,7 +205,7 @@ static int batch_write(struct batch *b, int64_t at_ms, struct fw_err *err)
 /* ---- the batch ------------------------------------------------------------------------------- */
 
 /* Store which entries the message has, before it is sent. */
-static int batch_store(struct batch *b, int64_t at_ms, struct fw_err *err)
+static int batch_store(struct delivery_batch *b, int64_t at_ms, struct fw_err *err)
 {
 	struct sender_attempt *a = b->a;
 	struct sender_order *o = a->order;
@@ -227,7 +227,7 @@ static int batch_store(struct batch *b, int64_t at_ms, struct fw_err *err)
 
 int sender_batch_make(struct sender_attempt *a, struct fw_err *err)
 {
-	struct batch *b = calloc(1, sizeof(*b));
+	struct delivery_batch *b = calloc(1, sizeof(*b));
 	int64_t at_ms = fw_config_now_ms(a->s->config);
 	bool sends;
 	int rc = b ? batch_read_order(a, &sends, err) : fw_no_memory(err);

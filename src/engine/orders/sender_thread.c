@@ -21,8 +21,8 @@ struct sender_thread {
 	struct sender_attempt *a;
 	struct sender_thread *next; /* of those that have ended */
 	pthread_t thread;
-	struct store_stream stream;     /* of FW_ORDER_REDIS */
-	struct exchange_batch exchange; /* of FW_ORDER_AMQP */
+	struct redis_destination stream; /* of FW_ORDER_REDIS */
+	struct exchange_batch exchange;  /* of FW_ORDER_AMQP */
 	struct store_stream_row row[FW_ORDER_BATCH_MAX];
 	int rc;
 	struct fw_err err;
@@ -67,7 +67,7 @@ static int thread_stream(struct sender_thread *t, int64_t timeout_ms, struct fw_
 	struct order_stream to;
 	int rc = order_stream_read(&a->arena, a->o.to, &to, err);
 
-	t->stream = (struct store_stream){.url = to.url ? to.url : a->s->config->store,
+	t->stream = (struct redis_destination){.url = to.url ? to.url : a->s->config->store,
 		.stream = to.stream,
 		.max = to.max,
 		.message_id = fw_str(a->message_id),

@@ -22,7 +22,7 @@
 #define REVISIONS_BYTES ((size_t)64 << 20)
 #define FULL_BYTES ((size_t)1 << 20) /* a page ends with the change that reaches this size */
 
-struct change_page {
+struct change_response {
 	struct list_page p;
 	struct fw_change_query q;
 	struct change_filter filter;
@@ -71,7 +71,7 @@ static bool change_wait_more(struct request *r, const struct fw_change_query *q,
 
 static int change_list_add(void *ctx, const struct fw_change *c)
 {
-	struct change_page *l = ctx;
+	struct change_response *l = ctx;
 	struct fw_err err;
 
 	if (fw_change_json(&l->p.j, NULL, c, l->flags, &err)) /* it was written without its content */
@@ -80,7 +80,7 @@ static int change_list_add(void *ctx, const struct fw_change *c)
 	return l->p.out.len >= FULL_BYTES;
 }
 
-static bool change_page_wait(struct change_page *l, enum MHD_Result *ok)
+static bool change_page_wait(struct change_response *l, enum MHD_Result *ok)
 {
 	struct fw_str wait = http_param(l->p.r, "wait");
 
@@ -91,7 +91,7 @@ static bool change_page_wait(struct change_page *l, enum MHD_Result *ok)
 	return false;
 }
 
-static bool change_page_params(struct change_page *l, enum MHD_Result *ok)
+static bool change_page_params(struct change_response *l, enum MHD_Result *ok)
 {
 	struct request *r = l->p.r;
 	struct fw_str after = http_param(r, "after");
@@ -118,14 +118,14 @@ static bool change_page_params(struct change_page *l, enum MHD_Result *ok)
 	return true;
 }
 
-static enum MHD_Result change_page_drop(struct change_page *l, enum MHD_Result ok)
+static enum MHD_Result change_page_drop(struct change_response *l, enum MHD_Result ok)
 {
 	fw_buf_finish(&l->p.out);
 	fw_arena_finish(&l->p.arena);
 	return ok;
 }
 
-static enum MHD_Result change_page_behind(struct change_page *l)
+static enum MHD_Result change_page_behind(struct change_response *l)
 {
 	struct request *r = l->p.r;
 	enum MHD_Result ok = http_problem_number(r, MHD_HTTP_GONE, "changes_pruned", "first", l->q.first_id,
@@ -135,7 +135,7 @@ static enum MHD_Result change_page_behind(struct change_page *l)
 	return change_page_drop(l, ok);
 }
 
-static enum MHD_Result change_page_read(struct change_page *l)
+static enum MHD_Result change_page_read(struct change_response *l)
 {
 	char place[FW_CHANGE_PLACE_MAX];
 	struct request *r = l->p.r;
@@ -158,7 +158,7 @@ static enum MHD_Result change_page_read(struct change_page *l)
 
 enum MHD_Result http_change_list(struct request *r)
 {
-	struct change_page l = {.filter.kinds = ~0u};
+	struct change_response l = {.filter.kinds = ~0u};
 	enum MHD_Result ok;
 
 	if (r->change_wait.until_ms && fw_mono_ms() < r->change_wait.next_ms) {

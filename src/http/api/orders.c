@@ -234,14 +234,14 @@ enum MHD_Result http_order_dead(struct request *r)
 	return list_page_send(&p, "application/json", rc, &err);
 }
 
-struct order_test {
+struct order_test_request {
 	struct list_page p;
 	int64_t n, limit;
 };
 
 static int order_test_add(void *ctx, const struct fw_entry_row *e)
 {
-	struct order_test *t = ctx;
+	struct order_test_request *t = ctx;
 	struct fw_err err;
 
 	if (t->n++ < t->limit && fw_entry_json(&t->p.j, e, 0, &err))
@@ -253,7 +253,7 @@ enum MHD_Result http_order_test(struct request *r)
 {
 	struct fw_entry_query q = {.limit = 0};
 	int64_t unindexed_n = 0;
-	struct order_test t = {.n = 0};
+	struct order_test_request t = {.n = 0};
 	struct order_fields w;
 	struct fw_err err = {0};
 	enum MHD_Result ok;

@@ -118,7 +118,7 @@ struct http {
 	struct http_tls tls;
 	size_t thread_body_max; /* limit of http_thread.body_bytes */
 	uint64_t id_base;       /* of request ids; random at each start */
-	struct maintenance *maintenance;
+	struct server_jobs *maintenance;
 	struct fw_sender *sender;                /* NULL: workers send */
 	struct fw_hubs *hubs;                    /* NULL: websub_url is unset */
 	struct fw_icons *icons;                  /* NULL: without serve_discovery */

@@ -130,14 +130,14 @@ static void entry_tools_put(struct web *w, const struct fw_stream_entry *se)
 	web_put(w, "</div>\n");
 }
 
-struct entry_page {
+struct entry_page_view {
 	struct web *w;
 	bool found;
 };
 
 static int entry_put(void *ctx, const struct fw_stream_entry *se)
 {
-	struct entry_page *p = ctx;
+	struct entry_page_view *p = ctx;
 	struct web *w = p->w;
 	struct fw_str title = se->entry->title.len ? se->entry->title : FW_STR("(no title)");
 
@@ -171,7 +171,7 @@ static int entry_feed_id(void *ctx, const struct fw_stream_entry *se)
 
 enum MHD_Result web_entry(struct web *w)
 {
-	struct entry_page p = {.w = w};
+	struct entry_page_view p = {.w = w};
 	int64_t id = web_number(w, "id"), feed_id = 0;
 	int rc = 0;
 

@@ -212,7 +212,7 @@ static size_t single_size(struct fw_str s, const uint16_t *table)
 /* ---- several bytes --------------------------------------------------------------------------- */
 
 /* A batch of whole characters for iconv. from: the input offset of each. */
-struct batch {
+struct decode_batch {
 	struct decode_out *o;
 	iconv_t cd;
 	/* an invalid pair takes its second byte along even if that is ASCII */
@@ -222,7 +222,7 @@ struct batch {
 	size_t from[BATCH];
 };
 
-static void iconv_batch_flush(struct batch *b)
+static void iconv_batch_flush(struct decode_batch *b)
 {
 	struct decode_out *o = b->o;
 	char *in = b->buf, *end = b->buf + b->n;
@@ -245,7 +245,7 @@ static void iconv_batch_flush(struct batch *b)
 	b->n = 0;
 }
 
-static void batch_add(struct batch *b, const unsigned char *p, size_t n, size_t at)
+static void batch_add(struct decode_batch *b, const unsigned char *p, size_t n, size_t at)
 {
 	if (b->n + n > BATCH)
 		iconv_batch_flush(b);
@@ -255,14 +255,14 @@ static void batch_add(struct batch *b, const unsigned char *p, size_t n, size_t 
 	}
 }
 
-static void batch_add_point(struct batch *b, uint32_t cp, size_t at)
+static void batch_add_point(struct decode_batch *b, uint32_t cp, size_t at)
 {
 	iconv_batch_flush(b);
 	decode_put(b->o, cp, at);
 }
 
 /* Report a fault of n bytes and skip them. */
-static size_t batch_add_fault(struct batch *b, size_t at, size_t n)
+static size_t batch_add_fault(struct decode_batch *b, size_t at, size_t n)
 {
 	iconv_batch_flush(b);
 	decode_put_fault(b->o, at);
@@ -298,7 +298,8 @@ static uint32_t exception(const struct exception *list, size_t n, const unsigned
 }
 
 /* A pair of bytes, which iconv decodes unless the list has it. */
-static size_t batch_add_pair(struct batch *b, const struct exception *list, size_t n, const unsigned char *p, size_t at)
+static size_t batch_add_pair(
+	struct decode_batch *b, const struct exception *list, size_t n, const unsigned char *p, size_t at)
 {
 	uint32_t cp = exception(list, n, p);
 
@@ -313,13 +314,13 @@ static size_t batch_add_pair(struct batch *b, const struct exception *list, size
  * A step decodes the character at p, whose first byte is outside ASCII, and returns its length in
  * bytes.
  */
-typedef size_t step_fn(struct batch *b, const unsigned char *p, size_t left, size_t at);
+typedef size_t step_fn(struct decode_batch *b, const unsigned char *p, size_t left, size_t at);
 
 /*
  * A lead byte without a valid second byte. An ASCII byte after it is kept; any other belongs to the
  * fault.
  */
-static size_t batch_no_pair(struct batch *b, const unsigned char *p, size_t left, size_t at)
+static size_t batch_no_pair(struct decode_batch *b, const unsigned char *p, size_t left, size_t at)
 {
 	return batch_add_fault(b, at, left > 1 && p[1] >= 0x80 ? 2 : 1);
 }
@@ -337,7 +338,7 @@ static uint32_t gb18030_four(const unsigned char *p)
 	return n - 39076 < 10 ? 0xfe10 + n - 39076 : 0;
 }
 
-static size_t step_gb18030(struct batch *b, const unsigned char *p, size_t left, size_t at)
+static size_t step_gb18030(struct decode_batch *b, const unsigned char *p, size_t left, size_t at)
 {
 	/* private use in the standard, and in glibc from 2.41 */
 	static const struct exception LIST[] = {
@@ -374,7 +375,7 @@ static size_t step_gb18030(struct batch *b, const unsigned char *p, size_t left,
 	return batch_add_pair(b, LIST, FW_N(LIST), p, at);
 }
 
-static size_t step_big5(struct batch *b, const unsigned char *p, size_t left, size_t at)
+static size_t step_big5(struct decode_batch *b, const unsigned char *p, size_t left, size_t at)
 {
 	static const struct exception LIST[] = {
 		{0x8e69, 0x7bb8},
@@ -528,7 +529,7 @@ static size_t step_big5(struct batch *b, const unsigned char *p, size_t left, si
 	return batch_add_pair(b, LIST, FW_N(LIST), p, at);
 }
 
-static size_t step_euc_kr(struct batch *b, const unsigned char *p, size_t left, size_t at)
+static size_t step_euc_kr(struct decode_batch *b, const unsigned char *p, size_t left, size_t at)
 {
 	if (!byte_within(*p, 0x81, 0xfe))
 		return batch_add_fault(b, at, 1);
@@ -539,7 +540,7 @@ static size_t step_euc_kr(struct batch *b, const unsigned char *p, size_t left, 
 	return 2;
 }
 
-static size_t step_shift_jis(struct batch *b, const unsigned char *p, size_t left, size_t at)
+static size_t step_shift_jis(struct decode_batch *b, const unsigned char *p, size_t left, size_t at)
 {
 	if (*p == 0x80) {
 		batch_add_point(b, 0x80, at);
@@ -558,7 +559,7 @@ static size_t step_shift_jis(struct batch *b, const unsigned char *p, size_t lef
 }
 
 /* Add a character by row and cell of JIS X 0208 (1 to 94), in Shift_JIS. */
-static void batch_add_jis(struct batch *b, unsigned row, unsigned cell, size_t at)
+static void batch_add_jis(struct decode_batch *b, unsigned row, unsigned cell, size_t at)
 {
 	unsigned lead = (row - 1) / 2 + 0x81, trail = cell + (row % 2 ? 0x3f : 0x9e);
 	unsigned char pair[2];
@@ -591,7 +592,7 @@ out:
 		iconv_close(cd);
 }
 
-static size_t step_euc_jp(struct batch *b, const unsigned char *p, size_t left, size_t at)
+static size_t step_euc_jp(struct decode_batch *b, const unsigned char *p, size_t left, size_t at)
 {
 	if (*p == 0x8e && left > 1 && byte_within(p[1], 0xa1, 0xdf)) {
 		batch_add(b, p + 1, 1, at);
@@ -612,7 +613,7 @@ static size_t step_euc_jp(struct batch *b, const unsigned char *p, size_t left, 
 	return 2;
 }
 
-static void batch_steps(struct batch *b, struct fw_str s, step_fn *step)
+static void batch_steps(struct decode_batch *b, struct fw_str s, step_fn *step)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 	size_t i = 0;
@@ -639,7 +640,7 @@ static void batch_steps(struct batch *b, struct fw_str s, step_fn *step)
  * 7-bit text in which escapes switch the character set. More tolerant than browsers in two ways:
  * line ends and spaces are valid in every state, and an escape may follow another.
  */
-static void from_iso2022jp(struct batch *b, struct fw_str s)
+static void from_iso2022jp(struct decode_batch *b, struct fw_str s)
 {
 	static const struct {
 		char escape[3];
@@ -711,7 +712,7 @@ void fw_charset_preload(void)
 
 static void from_multi_byte(struct decode_out *o, enum codec codec, struct fw_str s)
 {
-	struct batch b;
+	struct decode_batch b;
 
 	b.o = o;
 	b.n = 0;

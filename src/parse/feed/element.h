@@ -116,7 +116,7 @@ enum fw_element_kind {
 };
 
 /* The member of fw_document or fw_entry that a simple kind fills. */
-enum fw_field {
+enum element_field {
 	F_NONE,
 	F_TITLE,
 	F_ID,

@@ -214,7 +214,7 @@ static void entry_start(struct fw_start_event *w)
 static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	enum fw_context where = fw_context_around(b, f);
-	enum fw_field field = (enum fw_field)f->el->field;
+	enum element_field field = (enum element_field)f->el->field;
 	bool entry = fw_in_entry(b, where);
 
 	s = fw_str_trim(s);
@@ -235,7 +235,7 @@ static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 }
 
 /* The member that an address fills; NULL: none there. e: NULL outside of an entry. */
-static struct fw_str *address_of(struct fw_document *d, struct fw_entry *e, enum fw_field field)
+static struct fw_str *address_of(struct fw_document *d, struct fw_entry *e, enum element_field field)
 {
 	switch (field) {
 	case F_LICENSE:
@@ -258,7 +258,7 @@ static struct fw_str *address_of(struct fw_document *d, struct fw_entry *e, enum
 static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	enum fw_context where = fw_context_around(b, f);
-	enum fw_field field = (enum fw_field)f->el->field;
+	enum element_field field = (enum element_field)f->el->field;
 	struct fw_document *d = fw_feed_of(b, where);
 	struct fw_str *to;
 
@@ -294,7 +294,7 @@ static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 static void date_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	enum fw_context where = fw_context_around(b, f);
-	enum fw_field field = (enum fw_field)f->el->field;
+	enum element_field field = (enum element_field)f->el->field;
 	struct fw_document *d = fw_feed_of(b, where);
 	struct fw_entry *e = fw_in_entry(b, where) ? b->entry : NULL;
 	int64_t at;
@@ -331,7 +331,7 @@ static void field_number_end(struct fw_builder *b, struct fw_frame *f, struct fw
 
 	if (n == FW_NO_NUMBER)
 		return;
-	switch ((enum fw_field)f->el->field) {
+	switch ((enum element_field)f->el->field) {
 	case F_TTL:
 		b->doc->ttl_minutes = n;
 		break;

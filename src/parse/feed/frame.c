@@ -25,7 +25,7 @@ struct fw_document *fw_feed_of(struct fw_builder *b, enum fw_context where)
 	return where == CTX_SOURCE && b->source ? b->source : b->doc;
 }
 
-static uint8_t *field_rank(struct fw_builder *b, enum fw_context where, enum fw_field field)
+static uint8_t *field_rank(struct fw_builder *b, enum fw_context where, enum element_field field)
 {
 	struct fw_ranks *r = fw_in_entry(b, where) ? &b->entry_rank :
 		where == CTX_SOURCE                ? &b->source_rank :
@@ -34,7 +34,7 @@ static uint8_t *field_rank(struct fw_builder *b, enum fw_context where, enum fw_
 	return &r->of[field];
 }
 
-bool fw_field_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank)
+bool fw_field_take(struct fw_builder *b, enum fw_context where, enum element_field field, uint8_t rank)
 {
 	uint8_t *taken = field_rank(b, where, field);
 
@@ -44,8 +44,8 @@ bool fw_field_take(struct fw_builder *b, enum fw_context where, enum fw_field fi
 	return true;
 }
 
-bool fw_address_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank, struct fw_str *to,
-	struct fw_str url)
+bool fw_address_take(struct fw_builder *b, enum fw_context where, enum element_field field, uint8_t rank,
+	struct fw_str *to, struct fw_str url)
 {
 	int weight = fw_url_weigh(*to, url);
 

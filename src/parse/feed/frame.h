@@ -39,13 +39,13 @@ struct fw_counts *fw_counts_of(struct fw_builder *b, bool entry);
  * May this element fill the field? The highest rank wins, and the first among equals. Records the
  * rank.
  */
-bool fw_field_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank);
+bool fw_field_take(struct fw_builder *b, enum fw_context where, enum element_field field, uint8_t rank);
 /*
  * The same for an address: sets *to and returns true if url may stand there. Beside rank,
  * fw_url_weigh() decides.
  */
-bool fw_address_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank, struct fw_str *to,
-	struct fw_str url);
+bool fw_address_take(struct fw_builder *b, enum fw_context where, enum element_field field, uint8_t rank,
+	struct fw_str *to, struct fw_str url);
 /* The context of the element around f. */
 enum fw_context fw_context_around(const struct fw_builder *b, const struct fw_frame *f);
 bool fw_in_entry(const struct fw_builder *b, enum fw_context where);

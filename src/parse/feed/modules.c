@@ -113,7 +113,7 @@ static void attributes_add(struct fw_start_event *w, struct fw_value *v)
 }
 
 /* Add a typed text as a member. The first one wins. */
-static void typed_add(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_field type,
+static void typed_add(struct fw_builder *b, struct fw_value *in, const char *name, enum element_field type,
 	const struct fw_frame *f, struct fw_str s)
 {
 	double num;
@@ -194,7 +194,8 @@ static void object_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 		[F_LINK] = "text",
 	};
 	const char *name = names[f->el->field];
-	enum fw_field type = f->el->field == F_LINK || f->el->field == F_NAME ? F_PLAIN : (enum fw_field)f->el->field;
+	enum element_field type = f->el->field == F_LINK || f->el->field == F_NAME ? F_PLAIN :
+										     (enum element_field)f->el->field;
 
 	s = fw_str_trim(s);
 	if (!f->obj)
@@ -473,7 +474,7 @@ static void media_text_start(struct fw_start_event *w)
 static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
 {
 	enum fw_context where = fw_context_around(b, f);
-	enum fw_field field = (enum fw_field)f->el->field;
+	enum element_field field = (enum element_field)f->el->field;
 	/* a caption */
 	bool of_medium = f > b->frame && f[-1].el && f[-1].el->kind == EL_MEDIA_CONTENT;
 	struct fw_str line = fw_text_line(b, f, s, markup), text;
@@ -750,7 +751,7 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 		else if (f->el->field == F_ORIGINAL)
 			s = fw_build_original(b, s);
 		if (fw_str_trim(s).len)
-			typed_add(b, group_of(b, f), f->el->member, (enum fw_field)f->el->field, f, s);
+			typed_add(b, group_of(b, f), f->el->member, (enum element_field)f->el->field, f, s);
 		break;
 	case EL_OBJECT:
 	case EL_ONE:

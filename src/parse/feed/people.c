@@ -171,7 +171,7 @@ static struct fw_str mail_of(struct fw_str s)
 	return query ? fw_str_sub(s, 0, (size_t)(query - s.p)) : s;
 }
 
-void fw_person_url(struct fw_person *p, enum fw_field field, struct fw_str url)
+void fw_person_url(struct fw_person *p, enum element_field field, struct fw_str url)
 {
 	if (!p || !url.len)
 		return;

@@ -127,7 +127,7 @@ void fw_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 	}
 	if (f->el->member[0])
 		fw_value_str(b, fw_value_object(b, fw_extra_root(b, where), f->el->group), f->el->member, text);
-	if (!fw_field_take(b, where, (enum fw_field)f->el->field, f->el->rank))
+	if (!fw_field_take(b, where, (enum element_field)f->el->field, f->el->rank))
 		return;
 	if (f->el->field == F_TITLE && fw_in_entry(b, where))
 		b->entry->title = text;

@@ -25,7 +25,7 @@
 
 /* ---- services -------------------------------------------------------------------------------- */
 
-enum page {
+enum embed_page {
 	PAGE_NONE,    /* only the player's URL is known */
 	PAGE_ID,      /* page and an id of letters, digits, '-' and '_' */
 	PAGE_ID_HASH, /* the same, with the key of an unlisted video, if any */
@@ -46,7 +46,7 @@ static const struct service_rule {
 	const char *host;    /* and its subdomains; NULL: any */
 	const char *path;    /* prefix of the path; the id follows, unless ... */
 	const char *query;   /* ... it is this parameter's value */
-	enum page kind;
+	enum embed_page kind;
 	const char *page, *end; /* the text before and after the id */
 } RULES[] = {
 	{"YouTube", "youtube.com", "/embed/videoseries", "list", PAGE_ID, YOUTUBE_LIST, ""},

@@ -89,7 +89,7 @@ struct rs_target {
 	int64_t connect_timeout_ms, timeout_ms;
 	int64_t reply_max_bytes; /* memory for the replies of one exchange */
 	const char *name;        /* for messages: the URL without its password */
-	/* store_stream.refuses; NULL: every address may be connected to */
+	/* redis_destination.refuses; NULL: every address may be connected to */
 	const char *(*refuses)(const void *ctx, const struct sockaddr *sa);
 	const void *refuses_ctx;
 };

@@ -14,7 +14,7 @@ static void stream_word(struct rs_conn *c, int64_t n)
 	rs_conn_word_end(c);
 }
 
-static void stream_collect(struct rs_conn *c, const struct store_stream *s)
+static void stream_collect(struct rs_conn *c, const struct redis_destination *s)
 {
 	rs_conn_command(c, "MULTI");
 	for (size_t i = 0; i < s->n; i++) {
@@ -44,7 +44,7 @@ static void stream_collect(struct rs_conn *c, const struct store_stream *s)
 }
 
 /* Each row got its id. An error of a row is inside the reply of EXEC. */
-static int stream_check(struct rs *r, const struct store_stream *s, const struct rs_reply *all, struct fw_err *err)
+static int stream_check(struct rs *r, const struct redis_destination *s, const struct rs_reply *all, struct fw_err *err)
 {
 	static const char doing[] = "appending to the stream";
 	const struct rs_reply *exec = rs_elem(all, all->n - 1), *bad = rs_reply_error(all);
@@ -55,7 +55,7 @@ static int stream_check(struct rs *r, const struct store_stream *s, const struct
 	return rs_reply_fits(exec, "(t)=", s->n) ? 0 : rs_malformed(r, doing, err);
 }
 
-static int stream_send(struct rs *r, const struct store_stream *s, struct fw_err *err)
+static int stream_send(struct rs *r, const struct redis_destination *s, struct fw_err *err)
 {
 	struct rs_conn *c;
 	struct rs_reply *all;
@@ -73,7 +73,7 @@ static int stream_send(struct rs *r, const struct store_stream *s, struct fw_err
 	return rc;
 }
 
-int rs_stream_append(const struct store_stream *s, struct fw_err *err)
+int rs_stream_append(const struct redis_destination *s, struct fw_err *err)
 {
 	struct rs *r = calloc(1, sizeof(*r));
 	int rc;

@@ -528,7 +528,7 @@ static int account_mark_labelled(struct sql *s, const struct account_marking *w,
 		.until_ms = w->until_ms,
 		.before_id = w->last_id ? w->last_id + 1 : 0};
 	struct fw_buf ids = FW_BUF_INIT(0);
-	int rc = sql_account_stream(&s->store, &(struct store_stream){.s = &q}, account_mark_add, &ids, err);
+	int rc = sql_account_stream(&s->store, &(struct account_list_query){.s = &q}, account_mark_add, &ids, err);
 	size_t n = ids.len / sizeof(int64_t);
 
 	if (rc == FW_ENOMEM)

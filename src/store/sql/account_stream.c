@@ -31,7 +31,7 @@ struct stream_key {
 struct stream_work {
 	struct sql *s;
 	const struct fw_stream *q;
-	const struct store_stream *of;
+	const struct account_list_query *of;
 	fw_stream_cb *cb;
 	void *ctx;
 	struct fw_err *err;
@@ -369,7 +369,7 @@ static const char *const STREAM_WALK_DATE[2] = {
 	WALK_DATE "date_ms >= ?2 AND (date_ms > ?2 OR id > ?1) ORDER BY date_ms, id LIMIT ?3",
 };
 
-struct stream_page {
+struct account_page {
 	struct stream_work *w;
 	size_t n, left;
 	int64_t last_id, last_date_ms;
@@ -377,7 +377,7 @@ struct stream_page {
 
 static int stream_walk_row(void *ctx, const struct sql_row *row)
 {
-	struct stream_page *p = ctx;
+	struct account_page *p = ctx;
 	struct stream_work *w = p->w;
 	int64_t id = sql_int(row, 0), feed_id = sql_int(row, 1);
 
@@ -394,7 +394,7 @@ static int stream_walk_row(void *ctx, const struct sql_row *row)
 
 static int stream_walk(struct stream_work *w)
 {
-	struct stream_page p = {.w = w, .left = w->wanted};
+	struct account_page p = {.w = w, .left = w->wanted};
 	const struct fw_stream *q = w->q;
 	bool up = q->oldest_first;
 	size_t page = FW_MAX(FW_MIN(w->wanted, (size_t)WALK_MAX), (size_t)WALK_MIN);
@@ -693,7 +693,8 @@ static int stream_show(struct stream_work *w)
 			      stream_numbers_show(w, k + q->offset, n);
 }
 
-int sql_account_stream(struct store *st, const struct store_stream *q, fw_stream_cb *cb, void *ctx, struct fw_err *err)
+int sql_account_stream(
+	struct store *st, const struct account_list_query *q, fw_stream_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct stream_work w = {.s = sql_of(st), .q = q->s, .of = q, .cb = cb, .ctx = ctx, .err = err};
 	int rc;

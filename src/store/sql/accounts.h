@@ -73,7 +73,8 @@ int sql_account_subscription_update(
 int sql_account_subscribe(struct store *st, int64_t account_id, struct store_wanted_feed *w, size_t n, int64_t now_ms,
 	struct fw_err *err);
 int sql_account_room(struct store *st, int64_t account_id, int64_t *n, struct fw_err *err);
-int sql_account_stream(struct store *st, const struct store_stream *q, fw_stream_cb *cb, void *ctx, struct fw_err *err);
+int sql_account_stream(
+	struct store *st, const struct account_list_query *q, fw_stream_cb *cb, void *ctx, struct fw_err *err);
 int sql_account_stream_feeds(struct store *st, const struct fw_stream *q, struct fw_buf *feeds, struct fw_err *err);
 int sql_account_entries_get(struct store *st, int64_t account_id, const int64_t *ids, size_t n, bool content,
 	fw_stream_cb *cb, void *ctx, struct fw_err *err);

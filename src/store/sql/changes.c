@@ -127,7 +127,7 @@ static int changes_absent(const struct sql *s, struct fw_err *err)
 						     s->name);
 }
 
-struct change_listing {
+struct sql_change_listing {
 	const struct store_change_query *q;
 	fw_change_cb *cb;
 	void *ctx;
@@ -137,7 +137,7 @@ struct change_listing {
 
 static int change_list_row(void *ctx, const struct sql_row *row)
 {
-	struct change_listing *l = ctx;
+	struct sql_change_listing *l = ctx;
 	const struct fw_change c = {.id = sql_int(row, 0),
 		.entry_id = sql_int(row, 1),
 		.feed_id = sql_int(row, 2),
@@ -153,7 +153,7 @@ static int change_list_row(void *ctx, const struct sql_row *row)
 int sql_change_list(struct store *st, struct store_change_query *q, fw_change_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
-	struct change_listing l = {.q = q, .cb = cb, .ctx = ctx, .last_id = q->after_id};
+	struct sql_change_listing l = {.q = q, .cb = cb, .ctx = ctx, .last_id = q->after_id};
 	size_t left = q->limit ? q->limit : SIZE_MAX, most;
 	int rc = changes_absent(s, err);
 

@@ -120,7 +120,7 @@ struct page_key {
 	int64_t id, date_ms;
 };
 
-struct entry_page {
+struct sql_entry_page {
 	struct page_key *at;
 	size_t n, max;
 	size_t seen; /* rows of the statement's result */
@@ -139,7 +139,7 @@ struct entry_listing {
 	struct sql_candidates c;
 	int64_t now_ms, after_id, before_id, behind_ms, behind_id;
 	size_t left; /* how many more to list */
-	struct entry_page entry_page;
+	struct sql_entry_page entry_page;
 };
 
 /* Can the row match? */
@@ -166,7 +166,7 @@ static int entry_shorts_check(const struct entry_listing *l, const struct sql_ro
 static int entry_page_row(void *ctx, const struct sql_row *row)
 {
 	struct entry_listing *l = ctx;
-	struct entry_page *p = &l->entry_page;
+	struct sql_entry_page *p = &l->entry_page;
 	bool may = true;
 	int rc = l->shorts ? entry_shorts_check(l, row, &may) : 0;
 
@@ -260,7 +260,7 @@ static size_t entry_page_max(const struct entry_listing *l, size_t last)
 
 static int entry_pages_show(struct entry_listing *l, struct fw_err *err)
 {
-	struct entry_page *p = &l->entry_page;
+	struct sql_entry_page *p = &l->entry_page;
 	int rc = 0;
 
 	p->at = calloc(PAGE_MAX, sizeof(*p->at));

@@ -407,7 +407,7 @@ enum MHD_Result greader_ids(struct reader *rd)
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-struct stream_page {
+struct greader_page {
 	struct greader_writer w;
 	const struct greader_query *q;
 	int64_t last_id;
@@ -415,7 +415,7 @@ struct stream_page {
 
 static int stream_page_add(void *ctx, const struct fw_stream_entry *e)
 {
-	struct stream_page *s = ctx;
+	struct greader_page *s = ctx;
 	struct reader *rd = s->w.rd;
 
 	if (stream_excludes_feed(s->q, e->entry->feed_id))
@@ -429,7 +429,7 @@ static int stream_page_add(void *ctx, const struct fw_stream_entry *e)
 	return 0;
 }
 
-static struct fw_str stream_title(const struct stream_page *s)
+static struct fw_str stream_title(const struct greader_page *s)
 {
 	const struct reader_feed *f = reader_feed_find(&s->w.feeds, s->q->s.feed_id);
 	struct fw_str id = s->q->id;
@@ -441,7 +441,7 @@ static struct fw_str stream_title(const struct stream_page *s)
 	return f ? f->title : id;
 }
 
-static int stream_page_read(struct reader *rd, struct stream_page *s)
+static int stream_page_read(struct reader *rd, struct greader_page *s)
 {
 	int rc = greader_writer_begin(&s->w, s->q->s.feed_id);
 
@@ -471,7 +471,7 @@ static bool stream_page_query(struct reader *rd, struct greader_query *q, enum M
 enum MHD_Result greader_contents(struct reader *rd)
 {
 	struct greader_query q = {.nothing = false};
-	struct stream_page s = {.w = {.rd = rd}, .q = &q};
+	struct greader_page s = {.w = {.rd = rd}, .q = &q};
 	enum MHD_Result ok;
 	int rc;
 
@@ -488,7 +488,7 @@ enum MHD_Result greader_contents(struct reader *rd)
 enum MHD_Result greader_atom(struct reader *rd)
 {
 	struct greader_query q = {.nothing = false};
-	struct stream_page s = {.w = {.rd = rd, .atom = true}, .q = &q};
+	struct greader_page s = {.w = {.rd = rd, .atom = true}, .q = &q};
 	enum MHD_Result ok;
 	int rc;
 
@@ -527,7 +527,7 @@ bool greader_item_ids(struct reader *rd, int64_t **ids, size_t *n, enum MHD_Resu
 
 static int stream_item_add(void *ctx, const struct fw_stream_entry *e)
 {
-	struct stream_page *s = ctx;
+	struct greader_page *s = ctx;
 
 	if (!reader_has_room(s->w.rd))
 		return 1;
@@ -541,7 +541,7 @@ static int stream_item_add(void *ctx, const struct fw_stream_entry *e)
  */
 enum MHD_Result greader_items(struct reader *rd)
 {
-	struct stream_page s = {.w = {.rd = rd}};
+	struct greader_page s = {.w = {.rd = rd}};
 	struct fw_json *j = &rd->p.j;
 	enum MHD_Result ok;
 	int64_t *ids;

@@ -132,7 +132,7 @@ static void entry_json(struct entry_writer *w, const struct fw_stream_entry *se)
  * An order by status or category is several lists, one behind the other, each by number: the
  * streams of the account have no such order.
  */
-struct entry_parts {
+struct miniflux_entry_parts {
 	struct fw_stream *at;
 	size_t n;
 };
@@ -140,7 +140,7 @@ struct entry_parts {
 struct entries_page {
 	struct entry_writer w;
 	struct miniflux_filter f;
-	struct entry_parts parts;
+	struct miniflux_entry_parts parts;
 	size_t part_n;  /* entries of the part that is being written */
 	bool full;      /* the response is */
 	bool ids_alone; /* without the entries */
