@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Completion: every visit ends in fw_visit_end(), once. While the fetcher is held, a visit that has
+ * Completion: every visit ends in fw_fetch_end(), once. While the fetcher is held, a visit that has
  * ended is queued (completed), its body coded as transferred, until the reader has room.
  */
 #include <assert.h>
@@ -30,13 +30,13 @@ static struct fw_str strings_put(char **at, struct fw_str s)
 }
 
 /* Copy the response's strings into memory that lives as long as the fetch. */
-static void strings_copy(struct fw_fetch_priv *v)
+static void strings_copy(struct fw_fetch_priv *p)
 {
-	struct fw_fetch *f = v->f;
+	struct fw_fetch *f = p->f;
 	bool good = f->kind == FW_VISIT_OK || f->kind == FW_VISIT_NOT_MODIFIED;
-	struct fw_str final = fw_buf_str(&v->url[v->n]);
-	struct fw_str permanent = good && v->permanent_n ? fw_buf_str(&v->url[v->permanent_n]) : FW_STR_NONE;
-	struct fw_str coding = f->coded ? fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING) : FW_STR_NONE;
+	struct fw_str final = fw_buf_str(&p->url[p->n]);
+	struct fw_str permanent = good && p->permanent_n ? fw_buf_str(&p->url[p->permanent_n]) : FW_STR_NONE;
+	struct fw_str coding = f->coded ? fw_fetch_response_header(&p->response, FW_H_CONTENT_ENCODING) : FW_STR_NONE;
 	struct fw_str *slot[FW_H_LOCATION + 1] = {&f->h_etag, &f->h_last_modified, &f->h_content_type,
 		&f->h_cache_control, &f->h_expires, &f->h_date, &f->h_age, &f->h_retry_after, &f->h_link,
 		&f->h_content_location, &f->h_location};
@@ -44,30 +44,30 @@ static void strings_copy(struct fw_fetch_priv *v)
 	char *at;
 
 	for (int i = 0; i <= FW_H_LOCATION; i++)
-		n += fw_fetch_response_header(&v->response, (enum fw_header)i).len + 1;
+		n += fw_fetch_response_header(&p->response, (enum fw_header)i).len + 1;
 	f->text = at = malloc(n);
 	if (!at) {
 		f->kind = FW_VISIT_NONE;
-		fw_visit_no_memory(f);
+		fw_fetch_no_memory(f);
 		return;
 	}
 	f->final_url = strings_put(&at, final);
 	f->permanent_url = strings_put(&at, permanent);
 	f->h_content_encoding = strings_put(&at, coding);
 	for (int i = 0; i <= FW_H_LOCATION; i++)
-		*slot[i] = strings_put(&at, fw_fetch_response_header(&v->response, (enum fw_header)i));
+		*slot[i] = strings_put(&at, fw_fetch_response_header(&p->response, (enum fw_header)i));
 }
 
 /* Decode an error response's body, for a person to read. Failures do not matter. */
-static void error_body_decode(struct fw_fetch_priv *v)
+static void error_body_decode(struct fw_fetch_priv *p)
 {
-	struct fw_decode_limits limits = {FW_ERROR_BODY_MAX, v->fr->c.max_compression_ratio};
+	struct fw_decode_limits limits = {FW_ERROR_BODY_MAX, p->fr->c.max_compression_ratio};
 	struct fw_err err = {0};
 
-	if (v->f->keep_error_body &&
-		fw_decode(v->fr->decoder, fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING),
-			&v->response.body, &v->f->body, &limits, &err))
-		fw_buf_reset(&v->f->body);
+	if (p->f->keep_error_body &&
+		fw_decode(p->fr->decoder, fw_fetch_response_header(&p->response, FW_H_CONTENT_ENCODING),
+			&p->response.body, &p->f->body, &limits, &err))
+		fw_buf_reset(&p->f->body);
 }
 
 /* rc and err: the result of decoding. */
@@ -75,34 +75,34 @@ static void body_decoded(struct fw_fetch *f, int rc, const struct fw_err *err)
 {
 	if (rc == FW_ELIMIT) {
 		f->kind = FW_VISIT_NONE; /* a body over a limit counts as that, whatever cut it */
-		fw_visit_set_outcome(f, FW_VISIT_LIMIT, "%s", err->text);
+		fw_fetch_set_outcome(f, FW_VISIT_LIMIT, "%s", err->text);
 	} else if (rc == FW_ENOMEM) {
-		fw_visit_no_memory(f);
+		fw_fetch_no_memory(f);
 	} else if (rc) {
-		fw_visit_set_outcome(f, FW_VISIT_PROTOCOL, "%s", err->text);
+		fw_fetch_set_outcome(f, FW_VISIT_PROTOCOL, "%s", err->text);
 	}
 	f->body_partial = f->kind != FW_VISIT_NONE && f->body.len > 0;
 }
 
-static void body_decode(struct fw_fetch_priv *v)
+static void body_decode(struct fw_fetch_priv *p)
 {
-	struct fw_str codings = fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING);
-	size_t eager = v->fr->c.eager_bytes;
-	struct fw_buf *wire = &v->response.body;
-	struct fw_fetch *f = v->f;
+	struct fw_str codings = fw_fetch_response_header(&p->response, FW_H_CONTENT_ENCODING);
+	size_t eager = p->fr->c.eager_bytes;
+	struct fw_buf *wire = &p->response.body;
+	struct fw_fetch *f = p->f;
 	struct fw_err err = {0};
 	int rc;
 
 	if (f->kind == FW_VISIT_LIMIT || f->kind == FW_VISIT_LOCAL)
 		return;
 	if (f->http_status / 100 != 2) {
-		error_body_decode(v);
+		error_body_decode(p);
 		return;
 	}
-	f->limits = (struct fw_decode_limits){v->fr->c.max_body_bytes, v->fr->c.max_compression_ratio};
+	f->limits = (struct fw_decode_limits){p->fr->c.max_body_bytes, p->fr->c.max_compression_ratio};
 	if (!eager) {
-		body_decoded(f, fw_decode(v->fr->decoder, codings, wire, &f->body, &f->limits, &err), &err);
-	} else if (fw_decode_small(v->fr->decoder, codings, wire, &f->body, eager, &f->limits, &rc, &err)) {
+		body_decoded(f, fw_decode(p->fr->decoder, codings, wire, &f->body, &f->limits, &err), &err);
+	} else if (fw_decode_small(p->fr->decoder, codings, wire, &f->body, eager, &f->limits, &rc, &err)) {
 		body_decoded(f, rc, &err);
 	} else {
 		fw_buf_finish(&f->body);
@@ -149,28 +149,28 @@ void fw_fetcher_set_undecoded(struct fw_fetcher *fr, size_t bytes)
 }
 
 /* Remove from its list, flying or completed. */
-static void fetch_priv_unlink(struct fw_fetch_priv *v)
+static void fetch_priv_unlink(struct fw_fetch_priv *p)
 {
-	struct fw_fetcher *fr = v->fr;
+	struct fw_fetcher *fr = p->fr;
 
-	*(v->prev ? &v->prev->next : v->completed ? &fr->completed : &fr->in_flight) = v->next;
-	if (v->next)
-		v->next->prev = v->prev;
-	else if (v->completed)
-		fr->completed_last = v->prev;
-	v->prev = v->next = NULL;
+	*(p->prev ? &p->prev->next : p->completed ? &fr->completed : &fr->in_flight) = p->next;
+	if (p->next)
+		p->next->prev = p->prev;
+	else if (p->completed)
+		fr->completed_last = p->prev;
+	p->prev = p->next = NULL;
 }
 
 /* Queue a visit that has ended until its reader has room. */
-static void completed_put(struct fw_fetch_priv *v)
+static void completed_put(struct fw_fetch_priv *p)
 {
-	struct fw_fetcher *fr = v->fr;
+	struct fw_fetcher *fr = p->fr;
 
-	fetch_priv_unlink(v);
-	v->completed = true;
-	v->prev = fr->completed_last;
-	*(v->prev ? &v->prev->next : &fr->completed) = v;
-	fr->completed_last = v;
+	fetch_priv_unlink(p);
+	p->completed = true;
+	p->prev = fr->completed_last;
+	*(p->prev ? &p->prev->next : &fr->completed) = p;
+	fr->completed_last = p;
 }
 
 /* Free an idle buffer's memory if it is large. */
@@ -180,56 +180,56 @@ static void buf_shrink(struct fw_buf *b)
 		fw_buf_finish(b);
 }
 
-static void fetch_priv_recycle(struct fw_fetch_priv *v)
+static void fetch_priv_recycle(struct fw_fetch_priv *p)
 {
-	struct fw_fetcher *fr = v->fr;
+	struct fw_fetcher *fr = p->fr;
 
 	assert(fr->in_flight_n);
-	fetch_priv_unlink(v);
-	v->completed = false;
+	fetch_priv_unlink(p);
+	p->completed = false;
 	fr->in_flight_n--;
-	buf_shrink(&v->addrs);
-	buf_shrink(&v->response.body);
-	buf_shrink(&v->response.text);
-	for (size_t i = 0; i < FW_N(v->url); i++)
-		buf_shrink(&v->url[i]);
-	v->f = NULL;
-	v->next = fr->idle;
-	fr->idle = v;
+	buf_shrink(&p->addrs);
+	buf_shrink(&p->response.body);
+	buf_shrink(&p->response.text);
+	for (size_t i = 0; i < FW_N(p->url); i++)
+		buf_shrink(&p->url[i]);
+	p->f = NULL;
+	p->next = fr->idle;
+	fr->idle = p;
 	fr->idle_n++;
 	if (fr->in_flight_n == 0)
 		uv_timer_stop(&fr->tick);
 }
 
-void fw_visit_end(struct fw_fetch_priv *v)
+void fw_fetch_end(struct fw_fetch_priv *p)
 {
-	struct fw_fetch *f = v->f;
+	struct fw_fetch *f = p->f;
 	struct fw_visit *visit = &f->visit;
 
-	assert(f->priv == v);
-	if (!v->completed) {
-		fw_resolve_cancel(&v->wait);
-		fw_transfer_stop(v);
-		fw_further_end_wait(v);
-		fw_slot_release(v);
-		visit->total_us = fw_mono_us() - v->start_us;
-		if (v->fr->holding && v->response.body.len && f->kind != FW_VISIT_LOCAL) {
-			completed_put(v);
+	assert(f->priv == p);
+	if (!p->completed) {
+		fw_resolve_cancel(&p->wait);
+		fw_transfer_stop(p);
+		fw_further_end_wait(p);
+		fw_slot_release(p);
+		visit->total_us = fw_mono_us() - p->start_us;
+		if (p->fr->holding && p->response.body.len && f->kind != FW_VISIT_LOCAL) {
+			completed_put(p);
 			return;
 		}
 	}
-	f->http_status = v->response.headers_done ? v->response.status : 0;
-	body_decode(v);
+	f->http_status = p->response.headers_done ? p->response.status : 0;
+	body_decode(p);
 	if (f->kind == FW_VISIT_NONE)
 		f->kind = FW_VISIT_OK;
-	strings_copy(v);
-	f->hops = v->n;
-	visit->redirects = v->n;
+	strings_copy(p);
+	f->hops = p->n;
+	visit->redirects = p->n;
 	visit->http_status = f->http_status;
-	visit->wire_bytes = v->wire_bytes;
+	visit->wire_bytes = p->wire_bytes;
 	visit_note_outcome(f);
 	f->priv = NULL;
-	fetch_priv_recycle(v);
+	fetch_priv_recycle(p);
 	f->done(f);
 }
 
@@ -253,5 +253,5 @@ void fw_fetcher_hold(struct fw_fetcher *fr, bool on)
 {
 	fr->holding = on;
 	while (!fr->holding && fr->completed) /* done() may hold the fetcher again */
-		fw_visit_end(fr->completed);
+		fw_fetch_end(fr->completed);
 }

@@ -60,15 +60,15 @@ uint32_t fw_fetcher_in_flight(const struct fw_fetcher *fr)
 static void fetch_privs_free(struct fw_fetcher *fr)
 {
 	while (fr->idle) {
-		struct fw_fetch_priv *v = fr->idle;
+		struct fw_fetch_priv *p = fr->idle;
 
-		fr->idle = v->next;
-		fw_transfer_free(v);
-		for (size_t i = 0; i < FW_N(v->url); i++)
-			fw_buf_finish(&v->url[i]);
-		fw_buf_finish(&v->addrs);
-		fw_buf_finish(&v->wire_url.wire);
-		free(v);
+		fr->idle = p->next;
+		fw_transfer_free(p);
+		for (size_t i = 0; i < FW_N(p->url); i++)
+			fw_buf_finish(&p->url[i]);
+		fw_buf_finish(&p->addrs);
+		fw_buf_finish(&p->wire_url.wire);
+		free(p);
 	}
 }
 
@@ -118,7 +118,7 @@ static void fetcher_close(struct fw_fetcher *fr)
 static void on_deferred(uv_idle_t *h)
 {
 	struct fw_fetcher *fr = h->data;
-	struct fw_fetch_priv *v;
+	struct fw_fetch_priv *p;
 
 	uv_idle_stop(h);
 	if (fr->closing) {
@@ -130,14 +130,14 @@ static void on_deferred(uv_idle_t *h)
 		fw_transfer_resume(fr);
 	}
 	fw_slots_resume(fr);
-	v = fr->in_flight;
-	while (v) {
-		if (v->start_failed) {
-			v->start_failed = false;
-			fw_visit_end(v);
-			v = fr->in_flight;
+	p = fr->in_flight;
+	while (p) {
+		if (p->start_failed) {
+			p->start_failed = false;
+			fw_fetch_end(p);
+			p = fr->in_flight;
 		} else {
-			v = v->next;
+			p = p->next;
 		}
 	}
 }

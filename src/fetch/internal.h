@@ -223,7 +223,7 @@ void fw_handle_closed(struct fw_fetcher *fr);
 /* The wait for fw_fetch_continue() is over, if there was one. */
 void fw_further_end_wait(struct fw_fetch_priv *p);
 /* A request has ended with libcurl's result rc. */
-void fw_visit_responded(struct fw_fetch_priv *p, CURLcode rc);
+void fw_fetch_responded(struct fw_fetch_priv *p, CURLcode rc);
 
 /* ---- completion.c ---------------------------------------------------------------------------- */
 
@@ -231,13 +231,13 @@ void fw_visit_responded(struct fw_fetch_priv *p, CURLcode rc);
  * End a visit: decode, free the slot, call done(). While the fetcher is held, only queue it in
  * `completed`. done() may start and end other fetches.
  */
-void fw_visit_end(struct fw_fetch_priv *p);
+void fw_fetch_end(struct fw_fetch_priv *p);
 
 /* ---- classify.c ------------------------------------------------------------------------------ */
 
 /* Set kind and text, unless they are set already. */
-FW_PRINTF(3, 4) void fw_visit_set_outcome(struct fw_fetch *f, enum fw_visit_kind kind, const char *fmt, ...);
-void fw_visit_no_memory(struct fw_fetch *f);
+FW_PRINTF(3, 4) void fw_fetch_set_outcome(struct fw_fetch *f, enum fw_visit_kind kind, const char *fmt, ...);
+void fw_fetch_no_memory(struct fw_fetch *f);
 void fw_classify_url(struct fw_fetch_priv *p, const struct fw_err *err);
 void fw_classify_name(struct fw_fetch_priv *p, enum fw_resolve_state state);
 /* refused by the guard, with its reason */
@@ -257,7 +257,7 @@ FW_MUST_CHECK int fw_slot_acquire(struct fw_fetch_priv *p, const char *addrs);
  * A wait of ours is over. Its time is moved out of the visit's timings: it tells nothing about the
  * server.
  */
-void fw_visit_exclude(struct fw_fetch_priv *p, int64_t waited_us);
+void fw_fetch_exclude(struct fw_fetch_priv *p, int64_t waited_us);
 /* The wait for a slot is over, if there was one. */
 void fw_slot_end_wait(struct fw_fetch_priv *p);
 void fw_slot_release(struct fw_fetch_priv *p);

@@ -12,57 +12,57 @@
  * progress and either holds much of the buffer or is the one that may exceed it. Otherwise a few
  * servers that send much and then trickle would stop all others (LIM-06).
  */
-static bool transfer_blocks_others(const struct fw_fetch_priv *v, int64_t now_us)
+static bool transfer_blocks_others(const struct fw_fetch_priv *p, int64_t now_us)
 {
-	const struct fw_fetcher *fr = v->fr;
+	const struct fw_fetcher *fr = p->fr;
 
-	if (!fr->paused_n || v->paused || !v->buffered || now_us - v->progress_us < NO_PROGRESS_US)
+	if (!fr->paused_n || p->paused || !p->buffered || now_us - p->progress_us < NO_PROGRESS_US)
 		return false;
-	return v == fr->exempt || v->buffered >= fr->c.max_buffered_bytes / 32;
+	return p == fr->exempt || p->buffered >= fr->c.max_buffered_bytes / 32;
 }
 
 /* At least half of total_timeout must remain after the wait for a slot. */
-static bool slot_wait_is_too_long(struct fw_fetch_priv *v, int64_t now_us)
+static bool slot_wait_is_too_long(struct fw_fetch_priv *p, int64_t now_us)
 {
-	int64_t waited_us = v->slot_waited_us + now_us - v->slot_wait_us;
+	int64_t waited_us = p->slot_waited_us + now_us - p->slot_wait_us;
 
-	if (waited_us < v->fr->c.total_timeout_ms * 1000 / 2 && now_us < v->deadline_us)
+	if (waited_us < p->fr->c.total_timeout_ms * 1000 / 2 && now_us < p->deadline_us)
 		return false;
-	fw_slot_end_wait(v);
-	fw_classify_no_slot(v);
-	v->f->deferred = v->n == 0;
+	fw_slot_end_wait(p);
+	fw_classify_no_slot(p);
+	p->f->deferred = p->n == 0;
 	return true;
 }
 
 /* True: the visit has exceeded a time limit, and its kind is set. */
-static bool visit_is_overdue(struct fw_fetch_priv *v, int64_t now_us)
+static bool fetch_is_overdue(struct fw_fetch_priv *p, int64_t now_us)
 {
-	const struct fw_fetch_config *c = &v->fr->c;
+	const struct fw_fetch_config *c = &p->fr->c;
 
-	if (v->start_failed || v->further_wait_us)
+	if (p->start_failed || p->further_wait_us)
 		return false;
-	if (fw_limiter_is_waiting(&v->slot))
-		return slot_wait_is_too_long(v, now_us);
-	if (!v->in_multi) {
-		if (now_us - v->begin_us < c->connect_timeout_ms * 1000 && now_us < v->deadline_us)
+	if (fw_limiter_is_waiting(&p->slot))
+		return slot_wait_is_too_long(p, now_us);
+	if (!p->in_multi) {
+		if (now_us - p->begin_us < c->connect_timeout_ms * 1000 && now_us < p->deadline_us)
 			return false;
-		if (v->slot_waited_us && now_us - v->begin_us < c->connect_timeout_ms * 1000)
-			fw_classify_no_slot(v);
+		if (p->slot_waited_us && now_us - p->begin_us < c->connect_timeout_ms * 1000)
+			fw_classify_no_slot(p);
 		else
-			fw_visit_set_outcome(v->f, FW_VISIT_DNS,
+			fw_fetch_set_outcome(p->f, FW_VISIT_DNS,
 				"the host name was not resolved within %lld ms (connect_timeout)",
 				(long long)c->connect_timeout_ms);
 		return true;
 	}
-	if (transfer_blocks_others(v, now_us)) {
-		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT,
+	if (transfer_blocks_others(p, now_us)) {
+		fw_fetch_set_outcome(p->f, FW_VISIT_TIMEOUT,
 			"less than %zu KiB received in %d s while other transfers waited for buffer space",
 			FW_PROGRESS_BYTES >> 10, NO_PROGRESS_US / 1000000);
 		return true;
 	}
-	if (!v->ready_us || v->response.header_bytes || now_us - v->ready_us < c->first_byte_timeout_ms * 1000)
+	if (!p->ready_us || p->response.header_bytes || now_us - p->ready_us < c->first_byte_timeout_ms * 1000)
 		return false;
-	fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT,
+	fw_fetch_set_outcome(p->f, FW_VISIT_TIMEOUT,
 		"no response within %lld ms of the connection (first_byte_timeout)",
 		(long long)c->first_byte_timeout_ms);
 	return true;
@@ -72,14 +72,14 @@ void fw_limits_tick(uv_timer_t *t)
 {
 	struct fw_fetcher *fr = t->data;
 	int64_t now_us = fw_mono_us();
-	struct fw_fetch_priv *v = fr->in_flight;
+	struct fw_fetch_priv *p = fr->in_flight;
 
-	while (v) {
-		if (visit_is_overdue(v, now_us)) {
-			fw_visit_end(v);
-			v = fr->in_flight; /* done() may have changed the list */
+	while (p) {
+		if (fetch_is_overdue(p, now_us)) {
+			fw_fetch_end(p);
+			p = fr->in_flight; /* done() may have changed the list */
 		} else {
-			v = v->next;
+			p = p->next;
 		}
 	}
 }

@@ -11,20 +11,20 @@
 
 #include "base/banned.h" /* last */
 
-void fw_visit_exclude(struct fw_fetch_priv *v, int64_t waited_us)
+void fw_fetch_exclude(struct fw_fetch_priv *p, int64_t waited_us)
 {
-	v->start_us += waited_us;
-	v->f->visit.queue_us += waited_us;
-	v->f->visit.at_ms += waited_us / 1000;
+	p->start_us += waited_us;
+	p->f->visit.queue_us += waited_us;
+	p->f->visit.at_ms += waited_us / 1000;
 }
 
-void fw_slot_end_wait(struct fw_fetch_priv *v)
+void fw_slot_end_wait(struct fw_fetch_priv *p)
 {
-	int64_t waited_us = v->slot_wait_us ? fw_mono_us() - v->slot_wait_us : 0;
+	int64_t waited_us = p->slot_wait_us ? fw_mono_us() - p->slot_wait_us : 0;
 
-	v->slot_wait_us = 0;
-	v->slot_waited_us += waited_us;
-	fw_visit_exclude(v, waited_us);
+	p->slot_wait_us = 0;
+	p->slot_waited_us += waited_us;
+	fw_fetch_exclude(p, waited_us);
 }
 
 /* Continue visits that got a slot when the loop runs next. */
@@ -34,19 +34,19 @@ static void slots_resume_soon(struct fw_fetcher *fr)
 		fw_deferred_soon(fr);
 }
 
-void fw_slot_release(struct fw_fetch_priv *v)
+void fw_slot_release(struct fw_fetch_priv *p)
 {
-	if (!v->fr->limiter)
+	if (!p->fr->limiter)
 		return;
-	fw_slot_end_wait(v);
-	fw_limiter_release(v->fr->limiter, &v->slot);
-	slots_resume_soon(v->fr);
+	fw_slot_end_wait(p);
+	fw_limiter_release(p->fr->limiter, &p->slot);
+	slots_resume_soon(p->fr);
 }
 
-int fw_slot_acquire(struct fw_fetch_priv *v, const char *addrs)
+int fw_slot_acquire(struct fw_fetch_priv *p, const char *addrs)
 {
 	/* an unreadable address gets no slot; it is not connected to either */
-	struct fw_str rest, first = fw_str_split(fw_str(addrs ? addrs : v->wire_url.host), ',', &rest);
+	struct fw_str rest, first = fw_str_split(fw_str(addrs ? addrs : p->wire_url.host), ',', &rest);
 	unsigned char address[16];
 	int rc;
 
@@ -54,15 +54,15 @@ int fw_slot_acquire(struct fw_fetch_priv *v, const char *addrs)
 		first = fw_str_sub(first, 1, first.len - 1);
 	if (!fw_ip_parse(first, address))
 		return 0;
-	rc = fw_limiter_acquire(v->fr->limiter, address, &v->slot);
-	slots_resume_soon(v->fr);
-	if (rc || !fw_limiter_is_waiting(&v->slot))
+	rc = fw_limiter_acquire(p->fr->limiter, address, &p->slot);
+	slots_resume_soon(p->fr);
+	if (rc || !fw_limiter_is_waiting(&p->slot))
 		return rc;
-	v->slot_wait_us = fw_mono_us();
-	fw_buf_reset(&v->addrs);
+	p->slot_wait_us = fw_mono_us();
+	fw_buf_reset(&p->addrs);
 	if (addrs)
-		fw_buf_adds(&v->addrs, addrs);
-	return v->addrs.rc;
+		fw_buf_adds(&p->addrs, addrs);
+	return p->addrs.rc;
 }
 
 void fw_slots_resume(struct fw_fetcher *fr)
@@ -70,13 +70,13 @@ void fw_slots_resume(struct fw_fetcher *fr)
 	struct fw_limiter_slot *s;
 
 	while (fr->limiter && (s = fw_limiter_next(fr->limiter)) != NULL) {
-		struct fw_fetch_priv *v = (struct fw_fetch_priv *)(void *)((char *)s -
+		struct fw_fetch_priv *p = (struct fw_fetch_priv *)(void *)((char *)s -
 			offsetof(struct fw_fetch_priv, slot));
 
-		fw_slot_end_wait(v);
-		if (fw_transfer_start(v, v->addrs.len ? v->addrs.p : NULL)) {
-			fw_visit_no_memory(v->f);
-			fw_visit_end(v);
+		fw_slot_end_wait(p);
+		if (fw_transfer_start(p, p->addrs.len ? p->addrs.p : NULL)) {
+			fw_fetch_no_memory(p->f);
+			fw_fetch_end(p);
 		}
 	}
 }

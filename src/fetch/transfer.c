@@ -55,7 +55,7 @@ static void transfers_complete(struct fw_fetcher *fr)
 		CURLcode rc = m->data.result;
 
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private);
-		fw_visit_responded((struct fw_fetch_priv *)(void *)private, rc);
+		fw_fetch_responded((struct fw_fetch_priv *)(void *)private, rc);
 	}
 }
 
@@ -63,22 +63,22 @@ static void transfers_complete(struct fw_fetcher *fr)
 static void transfers_tell_sent(struct fw_fetcher *fr)
 {
 	while (fr->telling) {
-		struct fw_fetch_priv *v = fr->telling;
+		struct fw_fetch_priv *p = fr->telling;
 
-		fr->telling = v->telling_next;
-		v->is_telling = false;
-		v->f->sent(v->f);
+		fr->telling = p->telling_next;
+		p->is_telling = false;
+		p->f->sent(p->f);
 	}
 }
 
-static void transfer_note_sent(struct fw_fetch_priv *v)
+static void transfer_note_sent(struct fw_fetch_priv *p)
 {
-	v->is_sent = v->was_sent = true;
-	if (!v->f->sent || v->is_telling)
+	p->is_sent = p->was_sent = true;
+	if (!p->f->sent || p->is_telling)
 		return;
-	v->is_telling = true;
-	v->telling_next = v->fr->telling;
-	v->fr->telling = v;
+	p->is_telling = true;
+	p->telling_next = p->fr->telling;
+	p->fr->telling = p;
 }
 
 /* Let libcurl go on: with this socket, or with what its timer is for. */
@@ -227,15 +227,15 @@ void fw_transfer_close(struct fw_fetcher *fr)
 
 /* ---- callbacks of one request ---------------------------------------------------------------- */
 
-static size_t transfer_on_header(char *p, size_t size, size_t n, void *ctx)
+static size_t transfer_on_header(char *data, size_t size, size_t n, void *ctx)
 {
-	struct fw_fetch_priv *v = ctx;
+	struct fw_fetch_priv *p = ctx;
 
-	if (!fw_fetch_response_line(&v->response, &v->fr->c, (struct fw_str){p, size * n}))
+	if (!fw_fetch_response_line(&p->response, &p->fr->c, (struct fw_str){data, size * n}))
 		return 0;
 	/* the redirect often leads to the same server */
-	if (v->response.headers_done && fw_redirect_status(v->response.status))
-		curl_easy_setopt(v->easy, CURLOPT_FORBID_REUSE, 0L);
+	if (p->response.headers_done && fw_redirect_status(p->response.status))
+		curl_easy_setopt(p->easy, CURLOPT_FORBID_REUSE, 0L);
 	return size * n;
 }
 
@@ -243,54 +243,54 @@ static size_t transfer_on_header(char *p, size_t size, size_t n, void *ctx)
  * Is there buffer space for n more body bytes? One transfer (exempt) always has some, so that it
  * can finish (LIM-06).
  */
-static bool buffer_has_room(struct fw_fetch_priv *v, size_t n)
+static bool buffer_has_room(struct fw_fetch_priv *p, size_t n)
 {
-	struct fw_fetcher *fr = v->fr;
+	struct fw_fetcher *fr = p->fr;
 
-	if (fr->buffered + n <= fr->c.max_buffered_bytes || fr->exempt == v)
+	if (fr->buffered + n <= fr->c.max_buffered_bytes || fr->exempt == p)
 		return true;
 	if (fr->exempt)
 		return false;
-	fr->exempt = v;
-	v->progress_us = fw_mono_us();
+	fr->exempt = p;
+	p->progress_us = fw_mono_us();
 	return true;
 }
 
-static size_t transfer_on_body(char *p, size_t size, size_t n, void *ctx)
+static size_t transfer_on_body(char *data, size_t size, size_t n, void *ctx)
 {
-	struct fw_fetch_priv *v = ctx;
-	size_t before = v->response.body.len;
+	struct fw_fetch_priv *p = ctx;
+	size_t before = p->response.body.len;
 
 	n *= size;
-	if (!buffer_has_room(v, n)) {
-		v->paused = true;
-		v->fr->paused_n++;
+	if (!buffer_has_room(p, n)) {
+		p->paused = true;
+		p->fr->paused_n++;
 		return CURL_WRITEFUNC_PAUSE;
 	}
-	if (!fw_fetch_response_body(&v->response, &v->fr->c, p, n))
+	if (!fw_fetch_response_body(&p->response, &p->fr->c, data, n))
 		return 0;
-	v->buffered += v->response.body.len - before;
-	if (before == 0 || v->buffered - v->progress_bytes >= FW_PROGRESS_BYTES) {
-		v->progress_bytes = v->buffered;
-		v->progress_us = fw_mono_us();
+	p->buffered += p->response.body.len - before;
+	if (before == 0 || p->buffered - p->progress_bytes >= FW_PROGRESS_BYTES) {
+		p->progress_bytes = p->buffered;
+		p->progress_us = fw_mono_us();
 	}
-	v->fr->buffered += v->response.body.len - before;
-	v->fr->buffered_peak = FW_MAX(v->fr->buffered_peak, v->fr->buffered);
+	p->fr->buffered += p->response.body.len - before;
+	p->fr->buffered_peak = FW_MAX(p->fr->buffered_peak, p->fr->buffered);
 	return n;
 }
 
 /* The transfer is over: free its buffer space, and let others resume. */
-static void buffer_release(struct fw_fetch_priv *v)
+static void buffer_release(struct fw_fetch_priv *p)
 {
-	struct fw_fetcher *fr = v->fr;
+	struct fw_fetcher *fr = p->fr;
 
-	assert(fr->buffered >= v->buffered);
-	fr->buffered -= v->buffered;
-	v->buffered = v->progress_bytes = 0;
-	if (fr->exempt == v)
+	assert(fr->buffered >= p->buffered);
+	fr->buffered -= p->buffered;
+	p->buffered = p->progress_bytes = 0;
+	if (fr->exempt == p)
 		fr->exempt = NULL;
-	if (v->paused) {
-		v->paused = false;
+	if (p->paused) {
+		p->paused = false;
 		fr->paused_n--;
 	}
 	if (fr->paused_n && (!fr->exempt || fr->buffered < fr->c.max_buffered_bytes / 2))
@@ -299,26 +299,26 @@ static void buffer_release(struct fw_fetch_priv *v)
 
 void fw_transfer_resume(struct fw_fetcher *fr)
 {
-	for (struct fw_fetch_priv *v = fr->in_flight; v && fr->paused_n; v = v->next) {
-		if (!v->paused)
+	for (struct fw_fetch_priv *p = fr->in_flight; p && fr->paused_n; p = p->next) {
+		if (!p->paused)
 			continue;
-		v->paused = false;
-		v->progress_us = fw_mono_us();
+		p->paused = false;
+		p->progress_us = fw_mono_us();
 		fr->paused_n--;
-		curl_easy_pause(v->easy, CURLPAUSE_CONT); /* it may pause again at once */
+		curl_easy_pause(p->easy, CURLPAUSE_CONT); /* it may pause again at once */
 	}
 }
 
-static bool address_is_refused(struct fw_fetch_priv *v, const struct sockaddr *sa)
+static bool address_is_refused(struct fw_fetch_priv *p, const struct sockaddr *sa)
 {
 	const char *why;
 
-	if (v->fr->c.proxy) /* a trusted proxy, the only host that is connected to (NET-13) */
+	if (p->fr->c.proxy) /* a trusted proxy, the only host that is connected to (NET-13) */
 		return false;
-	why = fw_guard_refuses(v->fr->c.guard, sa);
+	why = fw_guard_refuses(p->fr->c.guard, sa);
 	if (why) {
-		v->refused = why;
-		v->refused_port = v->wire_url.port;
+		p->refused = why;
+		p->refused_port = p->wire_url.port;
 	}
 	return why != NULL;
 }
@@ -327,26 +327,26 @@ static bool address_is_refused(struct fw_fetch_priv *v, const struct sockaddr *s
  * When the server closes a kept connection as the request is sent, libcurl sends it again over
  * another one. The server may have read the first, so the second waits as any further request.
  */
-static bool transfer_is_repeat(struct fw_fetch_priv *v)
+static bool transfer_is_repeat(struct fw_fetch_priv *p)
 {
-	v->is_repeat = v->is_sent && v->f->further;
-	return v->is_repeat;
+	p->is_repeat = p->is_sent && p->f->further;
+	return p->is_repeat;
 }
 
 static curl_socket_t transfer_on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
-	struct fw_fetch_priv *v = ctx;
+	struct fw_fetch_priv *p = ctx;
 	int type = a->socktype, fd;
 
 	(void)purpose;
-	if (transfer_is_repeat(v) || address_is_refused(v, &a->addr))
+	if (transfer_is_repeat(p) || address_is_refused(p, &a->addr))
 		return CURL_SOCKET_BAD;
 #ifdef SOCK_CLOEXEC
 	type |= SOCK_CLOEXEC;
 #endif
 	fd = socket(a->family, type, a->protocol);
 	if (fd < 0) {
-		v->socket_errno = errno;
+		p->socket_errno = errno;
 		return CURL_SOCKET_BAD;
 	}
 	return fd;
@@ -356,17 +356,17 @@ static curl_socket_t transfer_on_open(void *ctx, curlsocktype purpose, struct cu
  * Was this origin requested for another feed lately? Colliding origins replace each other, which
  * does no harm.
  */
-static bool origin_seen(struct fw_fetch_priv *v)
+static bool origin_seen(struct fw_fetch_priv *p)
 {
-	uint64_t h = fw_hash64(v->wire_url.host, strlen(v->wire_url.host)) + (uint64_t)v->wire_url.port * 2 +
-		v->wire_url.https;
-	int64_t before_us = v->fr->seen[h % FW_SEEN_ORIGINS].at_us;
-	bool known = v->fr->seen[h % FW_SEEN_ORIGINS].origin == h && before_us && v->request_us - before_us < REUSE_US;
+	uint64_t h = fw_hash64(p->wire_url.host, strlen(p->wire_url.host)) + (uint64_t)p->wire_url.port * 2 +
+		p->wire_url.https;
+	int64_t before_us = p->fr->seen[h % FW_SEEN_ORIGINS].at_us;
+	bool known = p->fr->seen[h % FW_SEEN_ORIGINS].origin == h && before_us && p->request_us - before_us < REUSE_US;
 
-	if (v->n > 0 && known && before_us >= v->start_us)
+	if (p->n > 0 && known && before_us >= p->start_us)
 		return false; /* by this visit, before a redirect */
-	v->fr->seen[h % FW_SEEN_ORIGINS].origin = h;
-	v->fr->seen[h % FW_SEEN_ORIGINS].at_us = v->request_us;
+	p->fr->seen[h % FW_SEEN_ORIGINS].origin = h;
+	p->fr->seen[h % FW_SEEN_ORIGINS].at_us = p->request_us;
 	return known;
 }
 
@@ -375,65 +375,65 @@ static bool origin_seen(struct fw_fetch_priv *v)
  * lately. The number of new connections kept per REUSE_US is bounded, so that libcurl's cache does
  * not overflow.
  */
-static bool keep_connection(struct fw_fetch_priv *v)
+static bool keep_connection(struct fw_fetch_priv *p)
 {
-	struct fw_fetcher *fr = v->fr;
-	bool seen = origin_seen(v);
+	struct fw_fetcher *fr = p->fr;
+	bool seen = origin_seen(p);
 	long connects = 1;
 
-	curl_easy_getinfo(v->easy, CURLINFO_NUM_CONNECTS, &connects);
+	curl_easy_getinfo(p->easy, CURLINFO_NUM_CONNECTS, &connects);
 	if (connects == 0)
 		return true;
-	if (v->request_us - fr->kept_us > REUSE_US) {
-		fr->kept_us = v->request_us;
+	if (p->request_us - fr->kept_us > REUSE_US) {
+		fr->kept_us = p->request_us;
 		fr->kept_n = 0;
 	}
 	return seen && fr->kept_n < fr->c.max_in_flight / 4 + 8 && ++fr->kept_n;
 }
 
 /* May the request be sent? libcurl asks right before it writes it. */
-static bool transfer_may_send(struct fw_fetch_priv *v)
+static bool transfer_may_send(struct fw_fetch_priv *p)
 {
-	if (transfer_is_repeat(v))
+	if (transfer_is_repeat(p))
 		return false;
-	v->send_refused = v->f->send && !v->f->send(v->f);
-	if (v->send_refused)
+	p->send_refused = p->f->send && !p->f->send(p->f);
+	if (p->send_refused)
 		return false;
-	transfer_note_sent(v);
+	transfer_note_sent(p);
 	return true;
 }
 
 /* Connected, perhaps over a connection opened for another feed: check the address again. */
 static int transfer_on_ready(void *ctx, char *peer, char *self, int peer_port, int self_port)
 {
-	struct fw_fetch_priv *v = ctx;
+	struct fw_fetch_priv *p = ctx;
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)peer_port)};
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)peer_port)};
 	const struct sockaddr *sa = NULL;
 
 	(void)self;
 	(void)self_port;
-	v->ready_us = fw_mono_us();
+	p->ready_us = fw_mono_us();
 	if (inet_pton(AF_INET, peer, &in.sin_addr) == 1)
 		sa = (const struct sockaddr *)&in;
 	else if (inet_pton(AF_INET6, peer, &in6.sin6_addr) == 1)
 		sa = (const struct sockaddr *)&in6;
 	if (!sa)
-		v->refused = "unknown"; /* not an internet address */
-	if (!sa || address_is_refused(v, sa))
+		p->refused = "unknown"; /* not an internet address */
+	if (!sa || address_is_refused(p, sa))
 		return CURL_PREREQFUNC_ABORT;
-	if (keep_connection(v))
-		curl_easy_setopt(v->easy, CURLOPT_FORBID_REUSE, 0L);
-	return transfer_may_send(v) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+	if (keep_connection(p))
+		curl_easy_setopt(p->easy, CURLOPT_FORBID_REUSE, 0L);
+	return transfer_may_send(p) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 /* A connection is about to start TLS. Also behind a proxy the other side is the server. */
 static CURLcode transfer_on_tls(CURL *easy, void *ssl_ctx, void *ctx)
 {
-	struct fw_fetch_priv *v = ctx;
+	struct fw_fetch_priv *p = ctx;
 
 	(void)easy;
-	return fw_sessions_hook(v->fr->sessions, ssl_ctx, v->wire_url.host, v->wire_url.port) ? CURLE_OUT_OF_MEMORY :
+	return fw_sessions_hook(p->fr->sessions, ssl_ctx, p->wire_url.host, p->wire_url.port) ? CURLE_OUT_OF_MEMORY :
 												CURLE_OK;
 }
 
@@ -455,15 +455,15 @@ static void base64(struct fw_buf *out, struct fw_str s)
 }
 
 /* Credentials go to the origin of the feed's own URL and nowhere else (NET-11, RFC 7617). */
-static void add_authorization(struct fw_fetch_priv *v, struct fw_buf *out)
+static void add_authorization(struct fw_fetch_priv *p, struct fw_buf *out)
 {
 	struct fw_buf pair = FW_BUF_INIT(0);
 
-	if (!v->f->username.p || !fw_wire_url_same_origin(&v->first, &v->wire_url))
+	if (!p->f->username.p || !fw_wire_url_same_origin(&p->first, &p->wire_url))
 		return;
-	fw_buf_addstr(&pair, v->f->username);
+	fw_buf_addstr(&pair, p->f->username);
 	fw_buf_addc(&pair, ':');
-	fw_buf_addstr(&pair, v->f->password);
+	fw_buf_addstr(&pair, p->f->password);
 	fw_buf_adds(out, "Authorization: Basic ");
 	base64(out, fw_buf_str(&pair));
 	fw_buf_addc(out, '\0');
@@ -474,69 +474,69 @@ static void add_authorization(struct fw_fetch_priv *v, struct fw_buf *out)
 	fw_buf_finish(&pair);
 }
 
-static void add_validator(struct fw_fetch_priv *v, struct fw_buf *out, const char *name, struct fw_str value)
+static void add_validator(struct fw_fetch_priv *p, struct fw_buf *out, const char *name, struct fw_str value)
 {
 	if (!fw_header_value_ok(value))
 		return;
 	fw_buf_adds(out, name);
 	fw_buf_addstr(out, value);
 	fw_buf_addc(out, '\0');
-	v->sent_validators = true;
+	p->sent_validators = true;
 }
 
 /* The header lines of this request, in front of those of every request. */
-static struct curl_slist *request_headers(struct fw_fetch_priv *v)
+static struct curl_slist *request_headers(struct fw_fetch_priv *p)
 {
-	struct fw_buf *b = &v->header_text;
+	struct fw_buf *b = &p->header_text;
 	/* fixed[0] says that we want a feed; a receiver of messages answers as it likes */
-	struct curl_slist *list = &v->fr->fixed[v->f->post.p ? 1 : 0];
+	struct curl_slist *list = &p->fr->fixed[p->f->post.p ? 1 : 0];
 	size_t n = 0;
 
 	fw_buf_reset(b);
-	v->sent_validators = false;
-	if (fw_str_eq(v->f->validator_url, fw_buf_str(&v->url[v->n]))) {
-		add_validator(v, b, "If-None-Match: ", v->f->etag);
-		add_validator(v, b, "If-Modified-Since: ", v->f->last_modified);
+	p->sent_validators = false;
+	if (fw_str_eq(p->f->validator_url, fw_buf_str(&p->url[p->n]))) {
+		add_validator(p, b, "If-None-Match: ", p->f->etag);
+		add_validator(p, b, "If-Modified-Since: ", p->f->last_modified);
 	}
-	add_authorization(v, b);
-	if (v->f->post_type) {
-		fw_buf_addf(b, "Content-Type: %s", v->f->post_type);
+	add_authorization(p, b);
+	if (p->f->post_type) {
+		fw_buf_addf(b, "Content-Type: %s", p->f->post_type);
 		fw_buf_addc(b, '\0');
 	}
-	fw_buf_addstr(b, v->f->post_headers);
+	fw_buf_addstr(b, p->f->post_headers);
 	for (size_t at = 0; !b->rc && at < b->len; at += strlen(b->p + at) + 1) {
-		assert(n < FW_N(v->header));
-		v->header[n] = (struct curl_slist){b->p + at, list};
-		list = &v->header[n++];
+		assert(n < FW_N(p->header));
+		p->header[n] = (struct curl_slist){b->p + at, list};
+		list = &p->header[n++];
 	}
 	return list;
 }
 
 /* What libcurl needs to know about names: forget the last one, learn this one. */
-static struct curl_slist *request_names(struct fw_fetch_priv *v, const char *addrs)
+static struct curl_slist *request_names(struct fw_fetch_priv *p, const char *addrs)
 {
-	const struct fw_wire_url *to = v->fr->c.proxy ? &v->fr->proxy : &v->wire_url;
+	const struct fw_wire_url *to = p->fr->c.proxy ? &p->fr->proxy : &p->wire_url;
 	struct curl_slist *list = NULL;
 
-	fw_buf_reset(&v->resolve_text);
-	fw_buf_adds(&v->resolve_text, v->forget);
-	fw_buf_addc(&v->resolve_text, '\0');
+	fw_buf_reset(&p->resolve_text);
+	fw_buf_adds(&p->resolve_text, p->forget);
+	fw_buf_addc(&p->resolve_text, '\0');
 	if (addrs)
-		fw_buf_addf(&v->resolve_text, "%s:%d:%s", to->host, to->port, addrs);
-	if (v->resolve_text.rc)
+		fw_buf_addf(&p->resolve_text, "%s:%d:%s", to->host, to->port, addrs);
+	if (p->resolve_text.rc)
 		return NULL;
 	if (addrs) {
-		v->resolve[1] = (struct curl_slist){v->resolve_text.p + strlen(v->forget) + 1, NULL};
-		list = &v->resolve[1];
+		p->resolve[1] = (struct curl_slist){p->resolve_text.p + strlen(p->forget) + 1, NULL};
+		list = &p->resolve[1];
 	}
-	if (v->forget[0]) {
-		v->resolve[0] = (struct curl_slist){v->resolve_text.p, list};
-		list = &v->resolve[0];
+	if (p->forget[0]) {
+		p->resolve[0] = (struct curl_slist){p->resolve_text.p, list};
+		list = &p->resolve[0];
 	}
 	if (addrs)
-		fw_snprintf(v->forget, sizeof(v->forget), "-%s:%d", to->host, to->port);
+		fw_snprintf(p->forget, sizeof(p->forget), "-%s:%d", to->host, to->port);
 	else
-		v->forget[0] = '\0';
+		p->forget[0] = '\0';
 	return list;
 }
 
@@ -544,16 +544,16 @@ static struct curl_slist *request_names(struct fw_fetch_priv *v, const char *add
 #define SET(option, value)                                                       \
 	do {                                                                     \
 		if (!rc)                                                         \
-			rc = curl_easy_setopt(v->easy, CURLOPT_##option, value); \
+			rc = curl_easy_setopt(p->easy, CURLOPT_##option, value); \
 	} while (0)
 
 /*
  * Options that are the same for every request, set once for each handle. None lets libcurl remember
  * anything.
  */
-static CURLcode set_fixed(struct fw_fetch_priv *v)
+static CURLcode set_fixed(struct fw_fetch_priv *p)
 {
-	const struct fw_fetch_config *c = &v->fr->c;
+	const struct fw_fetch_config *c = &p->fr->c;
 	CURLcode rc = CURLE_OK;
 
 	/* the request */
@@ -567,89 +567,89 @@ static CURLcode set_fixed(struct fw_fetch_priv *v)
 	SET(PROXY, c->proxy ? c->proxy : "");
 	SET(NOPROXY, "");
 	SET(SUPPRESS_CONNECT_HEADERS, 1L);
-	SET(SHARE, v->names);
+	SET(SHARE, p->names);
 	SET(DNS_CACHE_TIMEOUT, 0L);
 	SET(OPENSOCKETFUNCTION, transfer_on_open);
-	SET(OPENSOCKETDATA, v);
+	SET(OPENSOCKETDATA, p);
 	SET(PREREQFUNCTION, transfer_on_ready);
-	SET(PREREQDATA, v);
+	SET(PREREQDATA, p);
 	SET(CAINFO, c->ca_file);
 	/* a directory is rescanned for each connection (21 ms); a bundle is read once */
 	SET(CAPATH, NULL);
 	SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	SET(SSL_SESSIONID_CACHE, 0L); /* session.c has our own */
 	SET(SSL_CTX_FUNCTION, transfer_on_tls);
-	SET(SSL_CTX_DATA, v);
+	SET(SSL_CTX_DATA, p);
 	/* the response */
 	SET(HEADERFUNCTION, transfer_on_header);
-	SET(HEADERDATA, v);
+	SET(HEADERDATA, p);
 	SET(WRITEFUNCTION, transfer_on_body);
-	SET(WRITEDATA, v);
+	SET(WRITEDATA, p);
 	SET(HTTP_CONTENT_DECODING, 0L);
 	SET(NOSIGNAL, 1L);
 	SET(CONNECTTIMEOUT_MS, (long)c->connect_timeout_ms);
 	SET(LOW_SPEED_LIMIT, (long)c->low_speed_bytes);
 	SET(LOW_SPEED_TIME, (long)((c->low_speed_ms + 999) / 1000));
-	SET(PRIVATE, v);
+	SET(PRIVATE, p);
 	return rc;
 }
 
 /* Options of this request. */
-static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
+static CURLcode set_request(struct fw_fetch_priv *p, const char *addrs)
 {
-	int64_t left_ms = (v->deadline_us - fw_mono_us()) / 1000;
+	int64_t left_ms = (p->deadline_us - fw_mono_us()) / 1000;
 	CURLcode rc = CURLE_OK;
 
-	SET(URL, v->wire_url.wire.p);
-	if (v->f->post.p) {
-		SET(POSTFIELDSIZE_LARGE, (curl_off_t)v->f->post.len);
-		SET(POSTFIELDS, v->f->post.p);
-	} else if (v->posted) {
+	SET(URL, p->wire_url.wire.p);
+	if (p->f->post.p) {
+		SET(POSTFIELDSIZE_LARGE, (curl_off_t)p->f->post.len);
+		SET(POSTFIELDS, p->f->post.p);
+	} else if (p->posted) {
 		SET(POSTFIELDS, NULL);
 		SET(HTTPGET, 1L);
 	}
-	v->posted = v->f->post.p != NULL;
-	SET(HTTPHEADER, request_headers(v));
-	SET(RESOLVE, request_names(v, addrs));
+	p->posted = p->f->post.p != NULL;
+	SET(HTTPHEADER, request_headers(p));
+	SET(RESOLVE, request_names(p, addrs));
 	SET(FORBID_REUSE, 1L); /* unless keep_connection() finds it worth keeping */
-	SET(FRESH_CONNECT, (long)v->is_fresh);
+	SET(FRESH_CONNECT, (long)p->is_fresh);
 	SET(TIMEOUT_MS, (long)FW_MAX(left_ms, 1));
-	if (v->header_text.rc || v->resolve_text.rc)
+	if (p->header_text.rc || p->resolve_text.rc)
 		rc = CURLE_OUT_OF_MEMORY;
 	return rc;
 }
 #undef SET
 
-static int easy_create(struct fw_fetch_priv *v)
+static int easy_create(struct fw_fetch_priv *p)
 {
-	v->names = curl_share_init();
-	v->easy = v->names ? curl_easy_init() : NULL;
-	if (v->easy && curl_share_setopt(v->names, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK &&
-		set_fixed(v) == CURLE_OK)
+	p->names = curl_share_init();
+	p->easy = p->names ? curl_easy_init() : NULL;
+	if (p->easy && curl_share_setopt(p->names, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK &&
+		set_fixed(p) == CURLE_OK)
 		return 0;
-	curl_easy_cleanup(v->easy);
-	curl_share_cleanup(v->names);
-	v->easy = NULL;
-	v->names = NULL;
+	curl_easy_cleanup(p->easy);
+	curl_share_cleanup(p->names);
+	p->easy = NULL;
+	p->names = NULL;
 	return FW_ENOMEM;
 }
 
-int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
+int fw_transfer_start(struct fw_fetch_priv *p, const char *addrs)
 {
-	assert(!v->in_multi);
-	fw_fetch_response_reset(&v->response);
-	v->response.error_body_max = v->f->keep_error_body ? FW_ERROR_BODY_MAX : 0;
-	v->refused = NULL;
-	v->send_refused = v->is_sent = v->is_repeat = false;
-	v->socket_errno = 0;
-	v->ready_us = 0;
-	v->request_us = fw_mono_us();
-	if (!v->easy && easy_create(v))
+	assert(!p->in_multi);
+	fw_fetch_response_reset(&p->response);
+	p->response.error_body_max = p->f->keep_error_body ? FW_ERROR_BODY_MAX : 0;
+	p->refused = NULL;
+	p->send_refused = p->is_sent = p->is_repeat = false;
+	p->socket_errno = 0;
+	p->ready_us = 0;
+	p->request_us = fw_mono_us();
+	if (!p->easy && easy_create(p))
 		return FW_ENOMEM;
-	if (set_request(v, addrs) != CURLE_OK || curl_multi_add_handle(v->fr->multi, v->easy) != CURLM_OK)
+	if (set_request(p, addrs) != CURLE_OK || curl_multi_add_handle(p->fr->multi, p->easy) != CURLM_OK)
 		return FW_ENOMEM;
-	v->in_multi = true;
-	v->is_fresh = false;
+	p->in_multi = true;
+	p->is_fresh = false;
 	return 0;
 }
 
@@ -661,33 +661,33 @@ static int64_t phase_us(CURL *easy, CURLINFO info, int64_t base_us)
 	return us > 0 ? base_us + us : 0;
 }
 
-void fw_transfer_stop(struct fw_fetch_priv *v)
+void fw_transfer_stop(struct fw_fetch_priv *p)
 {
-	struct fw_visit *visit = &v->f->visit;
-	int64_t base_us = v->request_us - v->start_us;
+	struct fw_visit *visit = &p->f->visit;
+	int64_t base_us = p->request_us - p->start_us;
 	curl_off_t body = 0;
 	long header = 0;
 
-	if (!v->in_multi)
+	if (!p->in_multi)
 		return;
-	visit->connect_us = phase_us(v->easy, CURLINFO_CONNECT_TIME_T, base_us);
-	visit->tls_us = v->wire_url.https ? phase_us(v->easy, CURLINFO_APPCONNECT_TIME_T, base_us) : 0;
-	visit->first_byte_us = phase_us(v->easy, CURLINFO_STARTTRANSFER_TIME_T, base_us);
-	curl_easy_getinfo(v->easy, CURLINFO_SIZE_DOWNLOAD_T, &body);
-	curl_easy_getinfo(v->easy, CURLINFO_HEADER_SIZE, &header);
-	v->wire_bytes += (uint64_t)body + (uint64_t)header;
-	curl_multi_remove_handle(v->fr->multi, v->easy);
-	v->in_multi = false;
-	buffer_release(v);
+	visit->connect_us = phase_us(p->easy, CURLINFO_CONNECT_TIME_T, base_us);
+	visit->tls_us = p->wire_url.https ? phase_us(p->easy, CURLINFO_APPCONNECT_TIME_T, base_us) : 0;
+	visit->first_byte_us = phase_us(p->easy, CURLINFO_STARTTRANSFER_TIME_T, base_us);
+	curl_easy_getinfo(p->easy, CURLINFO_SIZE_DOWNLOAD_T, &body);
+	curl_easy_getinfo(p->easy, CURLINFO_HEADER_SIZE, &header);
+	p->wire_bytes += (uint64_t)body + (uint64_t)header;
+	curl_multi_remove_handle(p->fr->multi, p->easy);
+	p->in_multi = false;
+	buffer_release(p);
 }
 
-void fw_transfer_free(struct fw_fetch_priv *v)
+void fw_transfer_free(struct fw_fetch_priv *p)
 {
-	if (v->easy)
-		curl_easy_cleanup(v->easy);
-	if (v->names)
-		curl_share_cleanup(v->names);
-	fw_fetch_response_finish(&v->response);
-	fw_buf_finish(&v->resolve_text);
-	fw_buf_finish(&v->header_text);
+	if (p->easy)
+		curl_easy_cleanup(p->easy);
+	if (p->names)
+		curl_share_cleanup(p->names);
+	fw_fetch_response_finish(&p->response);
+	fw_buf_finish(&p->resolve_text);
+	fw_buf_finish(&p->header_text);
 }
