@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/run/worker.h"
 #include "base/banned.h"
 
 #define KEY FW_STR("leader")

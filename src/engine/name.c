@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "engine/run/worker.h"
+#include "feedwheel/deliver.h"
 
 /* from /proc/PID/stat */
 struct process_stat {
