@@ -63,21 +63,9 @@ int64_t fw_settings_batch(const struct fw_config *c, int64_t slots)
 	return c->order_batch ? c->order_batch : slots;
 }
 
-void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
+struct fw_limits fw_settings_limits(const struct fw_config *c)
 {
-	*out = (struct visit_rules){
-		.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries},
-		.parse_memory = (size_t)c->parse_memory_bytes,
-		.retract = c->retract_entries};
-	out->host.policy = !c->host_key || strcmp(c->host_key, "domain") == 0 ? HOST_DOMAIN :
-		strcmp(c->host_key, "host") == 0                              ? HOST_NAME :
-										HOST_ADDRESS;
-	out->host.hosting_domains = c->hosting_domains;
-	fw_due_policy_default(&out->due);
-	out->due.min_ms = c->interval_min_ms;
-	out->due.normal_ms = c->interval_ms;
-	out->due.max_ms = c->interval_max_ms;
-	out->due.pushed_ms = c->websub_poll_ms;
+	return (struct fw_limits){.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries};
 }
 
 int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *out, struct fw_err *err)

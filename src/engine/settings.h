@@ -7,8 +7,9 @@
 #ifndef FW_ENGINE_SETTINGS_H
 #define FW_ENGINE_SETTINGS_H
 
-#include "engine/run/visit.h"
+#include "feedwheel/engine.h"
 #include "fetch/fetch.h"
+#include "sched/plan.h"
 
 /* Parameters of a fetcher; must outlive it. */
 struct fw_net {
@@ -30,7 +31,7 @@ void fw_settings_plan(const struct fw_config *c, uint32_t slots, struct fw_plan_
 /* feeds per batch of a batch order; else 0 */
 int64_t fw_settings_batch(const struct fw_config *c, int64_t slots);
 enum fw_plan_policy fw_settings_order(const struct fw_config *c);
-void fw_settings_visit(const struct fw_config *c, struct visit_rules *out);
+struct fw_limits fw_settings_limits(const struct fw_config *c); /* of a document */
 /*
  * out->fetch points to other members of out: do not move it. Errors: FW_EINVAL names the setting.
  */

@@ -168,7 +168,6 @@ static int delivery_name_limit(
 static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_input *in,
 	struct fw_str base, struct fw_err *err)
 {
-	struct visit_rules rules;
 	struct fw_parse_options o = {.url = base, .content_type = in->content_type, .now_ms = fw_config_now_ms(c)};
 	enum delivery_type type = delivery_type_of(in->content_type);
 	int64_t begin = fw_mono_us();
@@ -183,8 +182,7 @@ static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const
 			FW_STR_ARG(fw_str_sub(in->content_type, 0, 80)));
 	if (!fw_str_trim(in->body).len)
 		return fw_err_set(err, FW_EINVAL, "the body is empty");
-	fw_settings_visit(c, &rules);
-	o.limits = rules.limits;
+	o.limits = fw_settings_limits(c);
 	rc = (type == BODY_LINES ? fw_parse_ndjson : fw_parse_into)(&d->arena, in->body, &o, &d->doc, err);
 	d->visit.parse_us = fw_mono_us() - begin;
 	d->visit.wire_bytes = d->visit.body_bytes = in->body.len;
@@ -203,7 +201,7 @@ static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const
 			(long long)c->max_entries);
 	d->row = rows_from_document(&d->arena, in->feed_id, d->doc, false, &d->row_n);
 	d->repeat_n = d->doc->entry_n - d->row_n;
-	if (rules.retract)
+	if (c->retract_entries)
 		d->retracted = rows_retracted(&d->arena, in->feed_id, d->doc, d->row, &d->row_n, &d->retracted_n);
 	if (d->arena.full)
 		return delivery_name_limit(d, c, in, err);

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "engine/run/due_rows.h"
 #include "engine/settings.h"
+#include "sched/due.h"
 #include "api/forecast.h"
 
 struct fw_forecast {

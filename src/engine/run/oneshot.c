@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "engine/orders/orders.h"
+#include "engine/run/visit.h"
 #include "engine/settings.h"
 #include "parse/html/text.h"
 #include "store/driver.h"
@@ -53,7 +54,7 @@ static void oneshot_read_body(struct oneshot *s, const struct fw_config *c, stru
 	struct visit_rules rules;
 	struct visit_reading got;
 
-	fw_settings_visit(c, &rules);
+	visit_rules_of(c, &rules);
 	visit_parse(&s->fetch, &rules, fw_config_now_ms(c), &s->arena, &got);
 	s->arena.max_bytes = 0;
 	out->visit.parse_us = got.parse_us;
@@ -163,7 +164,7 @@ int fw_response_store(
 	v.was = &was;
 	visit_prepare(&v, now_ms);
 	v.fetch = s->fetch;
-	fw_settings_visit(c, &rules);
+	visit_rules_of(c, &rules);
 	visit_finish(&v, &rules, now_ms, fw_hash64_seed(&feed_id, sizeof(feed_id), (uint64_t)fw_mono_us()));
 	v.outcome.host_id = store_feed_host_id(&was);
 	v.outcome.was_due_ms = was.due_at_ms;

@@ -31,8 +31,8 @@
 #define FW_ENGINE_VISIT_H
 
 #include "base/arena.h"
-#include "engine/run/host_key.h"
 #include "engine/push/quota.h"
+#include "engine/run/visit_rules.h"
 #include "feedwheel/engine.h"
 #include "fetch/fetch.h"
 #include "sched/due.h"
@@ -94,16 +94,6 @@ struct visit {
 	bool large;
 	void *worker;
 	struct visit *next;
-};
-
-/* settings a visit needs */
-struct visit_rules {
-	struct fw_due_policy due;
-	struct host_rules host;
-	struct fw_limits limits;
-	size_t parse_memory; /* setting parse_memory_bytes; 0: no limit */
-	bool retract;        /* setting retract_entries */
-	int64_t run_id;
 };
 
 /* result of visit_parse() */

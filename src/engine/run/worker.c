@@ -236,7 +236,7 @@ static int worker_channel_init(struct worker *w)
 	w->verdict_max = FW_MAX(ch->slots, VERDICT_MIN);
 	ch->visit_max = 3 * ch->claims_max + ch->pending_max + URGENT_SLOTS + w->verdict_max;
 	ch->held_max = 2 * (size_t)c->batch_bytes;
-	fw_settings_visit(c, &ch->rules);
+	visit_rules_of(c, &ch->rules);
 	ch->rules.run_id = w->o->run_id;
 	if (fw_ring_init(&ch->outcomes, ch->visit_max) || fw_ring_init(&ch->recycled, ch->visit_max))
 		return FW_ENOMEM;
