@@ -22,9 +22,9 @@
 #include "base/suggest.h"
 #include "base/url.h"
 #include "base/str.h"
+#include "engine/callback_url.h"
 #include "engine/config_text.h"
 #include "engine/orders/runner_rules.h"
-#include "engine/websub/websub_requests.h"
 #include "base/banned.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)

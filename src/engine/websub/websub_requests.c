@@ -10,34 +10,6 @@
 #include "engine/websub/websub_requests.h"
 #include "base/banned.h"
 
-/* maximum length in bytes of a topic or hub URL, which is stored in three places */
-#define TOPIC_MAX 2048
-
-static bool hub_url_is_valid(struct fw_str url)
-{
-	char host[256];
-
-	return url.len <= TOPIC_MAX && fw_is_http(url) && fw_url_host(url, host, sizeof(host)) && fw_url_port(url) > 0;
-}
-
-int callback_base(const char *url, struct fw_buf *out, struct fw_err *err)
-{
-	struct fw_str s = fw_str(url);
-	struct fw_url u;
-
-	fw_url_split(s, &u);
-	if (!hub_url_is_valid(s) || fw_utf8_valid(s.p, s.len) != s.len || u.query.p || u.fragment.p || u.userinfo.p)
-		return fw_err_set(err, FW_EINVAL,
-			"websub_url = %.100s: not a base URL for callbacks: write https://example.org/, in UTF-8, "
-			"without ? and #",
-			url);
-	fw_buf_addstr(out, s);
-	if (!fw_str_ends(s, FW_STR("/")))
-		fw_buf_addc(out, '/');
-	fw_buf_adds(out, "websub/");
-	return out->rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
-}
-
 /* ---- the desired subscription -------------------------------------------- */
 
 /*

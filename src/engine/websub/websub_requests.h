@@ -7,13 +7,9 @@
 #define FW_ENGINE_WEBSUB_REQUESTS_H
 
 #include "base/arena.h"
+#include "engine/callback_url.h"
 #include "engine/websub/websub_rules.h"
 
-/*
- * Makes the prefix of callbacks' URLs from setting websub_url: "https://example.org/websub/".
- * Errors: FW_EINVAL names the setting; FW_ENOMEM.
- */
-FW_MUST_CHECK int callback_base(const char *url, struct fw_buf *out, struct fw_err *err);
 /*
  * Derives the desired subscription. Hubs of an active feed: its own, others that its document
  * lists, or else its cloud. base: from callback_base(). Strings are the feed's, or in the arena.
