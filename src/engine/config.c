@@ -24,7 +24,7 @@
 #include "base/str.h"
 #include "engine/callback_url.h"
 #include "engine/config_text.h"
-#include "engine/orders/runner_rules.h"
+#include "engine/runner_rules.h"
 #include "base/banned.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)

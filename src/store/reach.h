@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The files, ports and name look-ups that a process needs to open a store, also repeatedly. For the
- * sandbox (engine/sandbox.c).
+ * sandbox (engine/sandbox/sandbox.c).
  */
 #ifndef FW_STORE_REACH_H
 #define FW_STORE_REACH_H

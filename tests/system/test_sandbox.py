@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """The sandbox of each process of a run: attempts from inside, by the test binary
-(src/engine/ops/sandbox_test.c), and the state of the processes from outside."""
+(src/engine/run/sandbox_test.c), and the state of the processes from outside."""
 import contextlib
 import os
 import re

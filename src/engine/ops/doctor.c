@@ -21,7 +21,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/ops/sandbox.h"
+#include "engine/sandbox/sandbox.h"
 #include "engine/settings.h"
 #include "api/clock_watch.h"
 #include "api/order.h"

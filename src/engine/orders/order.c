@@ -19,7 +19,7 @@
 #include "engine/orders/order_stream.h"
 #include "engine/orders/orders.h"
 #include "engine/orders/runner.h"
-#include "engine/orders/runner_rules.h"
+#include "engine/runner_rules.h"
 #include "engine/orders/webhook.h"
 #include "engine/records.h"
 #include "query/query.h"

@@ -21,7 +21,7 @@
 #define FW_ENGINE_RUNNER_PROCESS_H
 
 #include "engine/orders/runner.h"
-#include "engine/orders/runner_rules.h"
+#include "engine/runner_rules.h"
 
 enum runner_kind { RUNNER_COMMAND, RUNNER_APPEND, RUNNER_END };
 enum runner_text { RUNNER_TO, RUNNER_ORDER, RUNNER_MESSAGE, RUNNER_TEXTS };

@@ -27,7 +27,7 @@
 #include "base/str.h"
 #include "engine/run/child.h"
 #include "engine/config_text.h"
-#include "engine/ops/sandbox.h"
+#include "engine/sandbox/sandbox.h"
 #include "engine/orders/runner_process.h"
 #include "base/banned.h"
 

@@ -34,4 +34,9 @@ FW_MUST_CHECK int child_exec(const struct child *c, const char *const *argv);
 /* The same for the runner: fd is its end of the socket; rules: what it may do. */
 FW_MUST_CHECK int child_exec_runner(int fd, const struct runner_rules *rules, const char *const *argv);
 
+#ifdef FW_TEST_HOOKS
+/* Try from inside what the sandbox refuses (sandbox_test.c). */
+void fw_sandbox_test(void);
+#endif
+
 #endif

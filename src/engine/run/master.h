@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "engine/ops/sandbox.h"
+#include "engine/sandbox/sandbox.h"
 #include "engine/run/notify.h"
 #include "engine/run/worker.h"
 

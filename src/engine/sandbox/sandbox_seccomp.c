@@ -24,7 +24,7 @@
 #endif
 
 #include "base/str.h"
-#include "engine/ops/sandbox.h"
+#include "engine/sandbox/sandbox.h"
 #include "base/banned.h"
 
 #if FW_HAVE_SECCOMP

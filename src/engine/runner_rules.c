@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "engine/orders/runner_rules.h"
+#include "engine/runner_rules.h"
 #include "base/banned.h"
 
 struct runner_rules runner_rules_of(const struct fw_config *c)

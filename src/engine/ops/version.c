@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/buf.h"
 #include "base/str.h"
-#include "engine/ops/sandbox.h"
+#include "engine/sandbox/sandbox.h"
 #include "engine/orders/exchange.h"
 #include "fetch/fetch.h"
 #include "feedwheel/engine.h"

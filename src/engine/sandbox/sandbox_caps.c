@@ -12,7 +12,7 @@
 #endif
 
 #include "base/str.h"
-#include "engine/ops/sandbox.h"
+#include "engine/sandbox/sandbox.h"
 #include "base/banned.h"
 
 #ifdef __linux__

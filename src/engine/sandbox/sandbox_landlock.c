@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "engine/ops/sandbox.h"
+#include "engine/sandbox/sandbox.h"
 #include "base/banned.h"
 
 #ifdef __linux__

@@ -6,10 +6,6 @@
 #include "base/arena.h"
 #include "api/sandbox.h"
 
-#ifdef FW_TEST_HOOKS
-void fw_sandbox_test(void); /* sandbox_test.c */
-#endif
-
 /* true if setting sandbox has this value */
 bool fw_sandbox_is(const struct fw_config *c, const char *word);
 /*

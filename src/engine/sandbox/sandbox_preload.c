@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/str.h"
-#include "engine/ops/sandbox.h"
+#include "engine/sandbox/sandbox.h"
 #include "fetch/fetch.h"
 #include "parse/parse.h"
 #include "store/reach.h"

@@ -21,7 +21,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/ops/sandbox.h"
+#include "engine/sandbox/sandbox.h"
 #include "fetch/fetch.h"
 #include "store/reach.h"
 #include "base/banned.h"

@@ -29,8 +29,9 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/ops/sandbox.h"
 #include "engine/orders/runner.h"
+#include "engine/run/child.h"
+#include "engine/sandbox/sandbox.h"
 #include "base/banned.h"
 
 #define PAGE ((size_t)4096)
