@@ -40,10 +40,11 @@ enum {
 struct cli;
 
 struct cli_option {
-	const char *name;   /* "folder"; NULL ends a list */
-	const char *arg;    /* "NAME"; NULL: a flag */
-	const char *text;   /* one line for help */
-	const char *values; /* the permitted words, "auto always never"; NULL: any value */
+	const char *name; /* "folder"; NULL ends a list */
+	const char *arg;  /* "NAME"; NULL: a flag */
+	const char *text; /* one line for help */
+	/* the permitted words, "auto always never"; "yes no": may be left out; NULL: any value */
+	const char *values;
 };
 
 enum {

@@ -216,19 +216,28 @@ static void user_note_all_feeds(struct cli *c, const struct fw_account_all *all)
 			cli_count(n, (int64_t)all->login_n, "feed is left out", "feeds are left out"));
 }
 
+static int user_admin_read(struct cli *c, bool *out)
+{
+	const char *value = cli_value(c, "admin");
+
+	*out = value && strcmp(value, "yes") == 0;
+	return !value || *out || strcmp(value, "no") == 0 ?
+		0 :
+		cli_usage(c, "--admin must be yes or no, not '%.60s'", value);
+}
+
 static int user_command_add(struct cli *c)
 {
-	bool all_feeds = cli_flag(c, "all-feeds");
+	bool all_feeds = cli_flag(c, "all-feeds"), admin;
 	struct fw_account_all all = {0};
 	char password[PASSWORD_CAP];
 	struct fw_err err = {0};
 	int64_t id;
-	int rc = cli_store(c, FW_STORE_CREATE);
+	int rc = user_admin_read(c, &admin);
 
+	rc = rc ? rc : cli_store(c, FW_STORE_CREATE);
 	rc = rc ? rc : user_password_read(c, password);
-	if (!rc &&
-		fw_account_add(
-			c->store, fw_str(c->arg[1]), fw_str(password), cli_flag(c, "admin"), c->now_ms, &id, &err))
+	if (!rc && fw_account_add(c->store, fw_str(c->arg[1]), fw_str(password), admin, c->now_ms, &id, &err))
 		rc = user_command_failed(c, &err);
 	explicit_bzero(password, sizeof(password));
 	if (!rc && fw_account_subscribe_all(c->store, id, all_feeds ? 0 : 1, !all_feeds, c->now_ms, &all, &err))
@@ -258,6 +267,20 @@ static int user_command_passwd(struct cli *c)
 		return rc;
 	cli_note(c, "tokens stay valid; to revoke one, run 'feedwheel user revoke %s CLIENT'", c->arg[1]);
 	return user_done(c, "changed the password of");
+}
+
+static int user_command_set(struct cli *c)
+{
+	struct fw_err err = {0};
+	struct fw_account a;
+	bool admin;
+	int rc = cli_value(c, "admin") ? user_admin_read(c, &admin) :
+					 cli_usage(c, "nothing to set: give --admin yes or --admin no");
+
+	rc = rc ? rc : user_open(c, 0, &a);
+	if (!rc && fw_account_set_admin(c->store, a.name, admin, &err))
+		rc = user_command_failed(c, &err);
+	return rc ? rc : user_done(c, "changed");
 }
 
 static int user_command_remove(struct cli *c)
@@ -439,8 +462,8 @@ static int user_run(struct cli *c)
 		int (*run)(struct cli *c);
 	} WHAT[] = {{"add", " NAME", 2, user_command_add}, {"list", "", 1, user_command_list},
 		{"passwd", " NAME", 2, user_command_passwd}, {"remove", " NAME", 2, user_command_remove},
-		{"token", " NAME CLIENT", 3, user_command_token}, {"tokens", " NAME", 2, user_command_tokens},
-		{"revoke", " NAME CLIENT", 3, user_command_revoke}};
+		{"set", " NAME --admin yes|no", 2, user_command_set}, {"token", " NAME CLIENT", 3, user_command_token},
+		{"tokens", " NAME", 2, user_command_tokens}, {"revoke", " NAME CLIENT", 3, user_command_revoke}};
 	struct fw_suggest offer = {.word = fw_str(c->arg[0])};
 
 	for (size_t i = 0; i < FW_N(WHAT); i++) {
@@ -452,12 +475,13 @@ static int user_run(struct cli *c)
 	}
 	return offer.best ?
 		cli_usage(c, "'user %.60s' does not exist: did you mean 'user %s'?", c->arg[0], offer.best) :
-		cli_usage(c, "the argument must be add, list, passwd, remove, token, tokens or revoke, not '%.60s'",
+		cli_usage(c,
+			"the argument must be add, list, passwd, remove, set, token, tokens or revoke, not '%.60s'",
 			c->arg[0]);
 }
 
 static const struct cli_option USER_OPTION[] = {
-	{"admin", NULL, "add: the account may use the operator's routes too"},
+	{"admin", "yes|no", "add, set: the account may use the operator's routes too; no value: yes", "yes no"},
 	{"all-feeds", NULL, "add: subscribe the account to all feeds that the store collects"},
 	{"fever", NULL, "token: for a Fever client, which types it as its password"},
 	{"json", NULL, "print a JSON object; list, tokens: an array of objects"},
@@ -467,7 +491,7 @@ static const struct cli_option USER_OPTION[] = {
 
 const struct cli_command cli_user = {
 	.name = "user",
-	.args = "add|list|passwd|remove|token|tokens|revoke [USER] [CLIENT]",
+	.args = "add|list|passwd|remove|set|token|tokens|revoke [USER] [CLIENT]",
 	.summary = "manage the accounts of readers",
 	.about = "Accounts share feeds and entries; each has subscriptions, read entries, stars and labels of its own. "
 		 "They need an SQL store.\n"
@@ -478,7 +502,7 @@ const struct cli_command cli_user = {
 		 "'add --user' and\n"
 		 "'import --user'.\n",
 	.examples = "  feedwheel user add alice --all-feeds\n  feedwheel user token alice phone\n"
-		    "  feedwheel user revoke alice phone\n",
+		    "  feedwheel user revoke alice phone\n  feedwheel user set alice --admin yes\n",
 	.option = USER_OPTION,
 	.min_args = 1,
 	.max_args = 3,

@@ -40,6 +40,11 @@ const struct cli_option *cli_option_find(const struct cli_option *list, struct f
 	return NULL;
 }
 
+static bool option_is_yes_no(const struct cli_option *o)
+{
+	return o->values && strcmp(o->values, "yes no") == 0;
+}
+
 const struct cli_command *cli_command_find(const char *name)
 {
 	for (const struct cli_command *const *k = cli_commands; *k; k++) {
@@ -228,7 +233,7 @@ static int option_global(struct scan *s, const struct cli_option *o, struct fw_s
 }
 
 /*
- * Is the word after a boolean setting its value? 1 and 0 are not: they may be feed numbers
+ * Is the word after a boolean its value? 1 and 0 are not: they may be feed numbers
  * (--async-commit=1 is clear).
  */
 static bool is_yes_no(const char *word)
@@ -240,6 +245,14 @@ static bool is_yes_no(const char *word)
 			return true;
 	}
 	return false;
+}
+
+/* The value of a boolean may be left out: then it is yes. */
+static const char *option_yes_no(struct scan *s, struct fw_str behind)
+{
+	if (behind.p)
+		return behind.p;
+	return s->at < s->argc && is_yes_no(s->argv[s->at]) ? s->argv[s->at++] : "yes";
 }
 
 /* Parse --name value of a setting. False: no such setting. */
@@ -259,8 +272,8 @@ static bool option_setting(struct scan *s, struct fw_str name, struct fw_str beh
 		value = "no";
 	} else if (!setting) {
 		return false;
-	} else if (setting->type == FW_TYPE_BOOL && !behind.p) {
-		value = s->at < s->argc && is_yes_no(s->argv[s->at]) ? s->argv[s->at++] : "yes";
+	} else if (setting->type == FW_TYPE_BOOL) {
+		value = option_yes_no(s, behind);
 	} else {
 		value = option_value(s, name, behind);
 	}
@@ -283,7 +296,9 @@ static int option_long(struct scan *s, const char *text)
 
 		rc = o->arg ? 0 : option_no_value(c, name, behind);
 		if (!rc) {
-			*slot = o->arg ? option_value(s, name, behind) : "";
+			*slot = !o->arg             ? "" :
+				option_is_yes_no(o) ? option_yes_no(s, behind) :
+						      option_value(s, name, behind);
 			rc = *slot ? 0 : CLI_USAGE;
 			c->given[c->given_n++] = (struct cli_given){o, *slot};
 		}

@@ -689,6 +689,29 @@ def new_account(base):
     equal({u["name"]: u["feeds"] for u in w.json("user", "list")}, {"first": 0, "alice": 2, "bob": 2, "cora": 2})
 
 
+@case("the right to use the operator's routes is given and taken")
+def user_admin(base):
+    w = Feedwheel(base)
+
+    def admins():
+        return [u["name"] for u in w.json("user", "list") if u["admin"]]
+    w.run("user", "add", "alice", "--admin=no", stdin="correct horse\n")
+    w.run("user", "add", "--admin", "bob", stdin="correct horse\n")
+    equal(admins(), ["bob"])
+    equal(w.run("user", "set", "alice", "--admin", "yes").stdout, "changed alice\n")
+    equal(json.loads(w.run("user", "set", "--admin", "no", "bob", "--json").stdout), {"name": "bob"})
+    equal(admins(), ["alice"])
+    for arguments, code, words in (
+            (("alice",), 2, "nothing to set: give --admin yes or --admin no"),
+            (("alice", "--admin", "on"), 2, "--admin must be yes or no, not 'on'"),
+            (("--admin=no",), 2, "the arguments are: 'feedwheel user set NAME --admin yes|no'"),
+            (("alicia", "--admin=no"), 1, "account 'alicia': no account has this name (did you mean 'alice'?)")):
+        holds(words in w.run("user", "set", *arguments, code=code).stderr, words)
+    equal(admins(), ["alice"], "as before")
+    w.run("user", "set", "alice", "--admin=no")
+    equal(admins(), [], "the last one too")
+
+
 @case("folders and titles of OPML are the same after import and export")
 def opml(base):
     w, v = Feedwheel(base), Feedwheel(base, name="other.db")

@@ -252,6 +252,7 @@ def walk(base):
     equal([(t["name"], t["kind"]) for t in j("user", "tokens", "alice")], [("phone", "client")])
     equal(j("user", "revoke", "alice", "phone"), {"name": "alice", "client": "phone"})
     equal(j("user", "passwd", "alice", stdin="another horse\n"), {"name": "alice"})
+    equal(j("user", "set", "alice", "--admin"), {"name": "alice"})
     equal(j("user", "remove", "alice"), {"name": "alice"})
     orders(j)
     equal(j("websub", "off", "2"), {"feed": 2, "url": j("list")[1]["url"], "on": False})
