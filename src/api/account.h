@@ -130,22 +130,18 @@ struct fw_subscription {
 };
 
 /*
- * Subscribe, or change title and folder of a subscription that exists (members that are absent
- * stay). A feed that is new to the store is added to it, as `feedwheel add` does; *feed_id and
- * *added are out. url is as a user types it: fw_url_clean(). The newest 100 entries that the feed
- * has are unread. FW_EINVAL: the URL, the title or the folder is invalid, or the account may not
- * have the feed: it is stored with another login, or the account has account_feeds_max feeds.
- */
-FW_MUST_CHECK int fw_account_subscribe(struct fw_store *st, int64_t account_id, struct fw_str url,
-	const struct fw_subscription *set, int64_t now_ms, int64_t *feed_id, bool *added, struct fw_err *err);
-/*
- * The same for many feeds, as an OPML file names them: url, username, password, user_title and
- * folder of each are looked at, and id is out. A title or a folder that is invalid is left out: it
- * is no reason to refuse a file. *added: how many the account lacked. A feed that is stored with
- * another login than the one in *feed, or with none, is left out: its id is 0 then; FW_EINVAL with
- * the words, if that leaves none. FW_EINVAL, and nothing is stored: they are more than the account
- * may have. They are stored in parts, so that other writers wait for one only; after an error some
- * may be stored.
+ * Subscribe to feeds, or change title and folder of subscriptions that exist (members that are
+ * absent stay). Of each feed url, username, password, user_title and folder are looked at; id and
+ * existed are out. url is as a user types it: fw_url_clean(). A feed that is new to the store is
+ * added to it, as `feedwheel add` does. The newest 100 entries that a feed has are unread. *added:
+ * how many the account lacked.
+ *
+ * A title or a folder that is invalid is left out: it is no reason to refuse a file. A feed that is
+ * stored with another login than the one in *feed, or with none, is left out: its id is 0 then.
+ *
+ * FW_EINVAL, and nothing is stored: a URL is invalid, no feed may be had, or they are more than
+ * account_feeds_max permits. They are stored in parts, so that other writers wait for one only;
+ * after another error some may be stored.
  */
 FW_MUST_CHECK int fw_account_import(struct fw_store *st, int64_t account_id, struct fw_feed_new *feed, size_t n,
 	int64_t now_ms, size_t *added, struct fw_err *err);

@@ -58,7 +58,6 @@ struct fw_order {
 
 const char *fw_order_action_name(enum fw_order_action action);
 const char *fw_order_state_name(enum fw_order_state state);
-const char *fw_order_channel_name(enum fw_order_channel channel);
 
 /*
  * Check a destination: its scheme, and what it must have. FW_EINVAL names the fault and the remedy.

@@ -136,11 +136,6 @@ void fw_byte_ring_release(struct fw_byte_ring *r)
 	atomic_store_explicit(&r->head, r->next, memory_order_release);
 }
 
-void fw_byte_ring_rewind(struct fw_byte_ring *r)
-{
-	r->next = atomic_load_explicit(&r->head, memory_order_relaxed);
-}
-
 size_t fw_byte_ring_fill(const struct fw_byte_ring *r)
 {
 	size_t head = atomic_load_explicit(&r->head, memory_order_acquire);

@@ -9,8 +9,7 @@
  *
  * The producer drafts records and publishes them together: the consumer sees all of them or none.
  * The consumer may read ahead and releases records when it is done with them. Until then they stay
- * in place, and the producer cannot reuse their room. rewind makes read but unreleased records
- * readable again.
+ * in place, and the producer cannot reuse their room.
  *
  * publish stores tail with release order, and next loads it with acquire order; release and draft
  * do the same with head. Each side's members have a cache line of their own, with a copy of the
@@ -59,7 +58,6 @@ void *fw_byte_ring_next(struct fw_byte_ring *r, size_t *len);
 /* the same, but the record stays unread */
 void *fw_byte_ring_peek(struct fw_byte_ring *r, size_t *len);
 void fw_byte_ring_release(struct fw_byte_ring *r); /* release all read records */
-void fw_byte_ring_rewind(struct fw_byte_ring *r);  /* make read but unreleased records unread */
 
 /* Bytes in use, headers and filler included; a snapshot. Any thread. */
 size_t fw_byte_ring_fill(const struct fw_byte_ring *r);

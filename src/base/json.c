@@ -191,11 +191,3 @@ void fw_json_time(struct fw_json *j, const char *key, int64_t at_ms)
 	if (at_ms != FW_NO_TIME)
 		fw_json_cstr(j, key, fw_rfc3339(text, at_ms));
 }
-
-void fw_json_raw(struct fw_json *j, const char *key, struct fw_str json)
-{
-	if (!json.len)
-		return;
-	json_member_begin(j, key);
-	fw_buf_addstr(j->out, json);
-}

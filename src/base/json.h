@@ -38,8 +38,7 @@ void fw_json_int(struct fw_json *j, const char *key, int64_t v);
 void fw_json_double(struct fw_json *j, const char *key, double v); /* not finite: null */
 void fw_json_bool(struct fw_json *j, const char *key, bool v);
 void fw_json_null(struct fw_json *j, const char *key);
-void fw_json_time(struct fw_json *j, const char *key, int64_t at_ms);     /* RFC 3339; FW_NO_TIME: nothing */
-void fw_json_raw(struct fw_json *j, const char *key, struct fw_str json); /* already JSON; empty: nothing is written */
-void fw_json_escape(struct fw_buf *out, struct fw_str s);                 /* with quotes */
+void fw_json_time(struct fw_json *j, const char *key, int64_t at_ms); /* RFC 3339; FW_NO_TIME: nothing */
+void fw_json_escape(struct fw_buf *out, struct fw_str s);             /* with quotes */
 
 #endif

@@ -194,8 +194,6 @@ void fw_fetch_reset(struct fw_fetch *f);
 /* The same, and free the body buffer too. */
 void fw_fetch_finish(struct fw_fetch *f);
 uint32_t fw_fetcher_in_flight(const struct fw_fetcher *fr);
-/* Bytes of coded bodies now, and at the peak: at most max_buffered_bytes + max_body_bytes. */
-void fw_fetcher_buffered(const struct fw_fetcher *fr, size_t *now, size_t *peak);
 
 /* Versions of the libraries in use, for doctor and --version. */
 void fw_fetch_versions(struct fw_buf *out);

@@ -46,12 +46,6 @@ void fw_fetch_config_default(struct fw_fetch_config *c)
 	};
 }
 
-void fw_fetcher_buffered(const struct fw_fetcher *fr, size_t *now, size_t *peak)
-{
-	*now = fr->buffered;
-	*peak = fr->buffered_peak;
-}
-
 uint32_t fw_fetcher_in_flight(const struct fw_fetcher *fr)
 {
 	return fr->in_flight_n;

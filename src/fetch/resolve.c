@@ -323,11 +323,6 @@ void fw_resolver_destroy(struct fw_resolver *r, void (*closed)(void *ctx), void 
 	r->handle_n--;
 }
 
-size_t fw_resolver_cached(const struct fw_resolver *r)
-{
-	return r->entry_n;
-}
-
 /* ---- entries --------------------------------------------------------------------------------- */
 
 static void resolve_entry_unlink(struct fw_resolve_entry *e)

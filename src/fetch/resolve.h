@@ -55,7 +55,5 @@ enum fw_resolve_state fw_resolve(
 	struct fw_resolver *r, const char *host, struct fw_resolve_wait *w, const char **addrs);
 /* w->cb will not be called; no effect when it is not waiting */
 void fw_resolve_cancel(struct fw_resolve_wait *w);
-/* Number of cached names. */
-size_t fw_resolver_cached(const struct fw_resolver *r);
 
 #endif

@@ -31,7 +31,6 @@ struct match_set {
 	size_t n;
 	uint32_t *code_at; /* of each order; NULL once finished */
 	size_t cap;
-	unsigned reads;
 	bool finished;
 
 	uint32_t *first; /* of each feature: where its list starts; one more for the end */
@@ -108,7 +107,6 @@ int match_set_add(struct match_set *set, uint64_t number, const struct query_nod
 					 fw_no_memory(err);
 	}
 	set->code_at[set->n++] = (uint32_t)at;
-	set->reads |= query_reads(query);
 	return 0;
 }
 
@@ -447,16 +445,6 @@ int match_set_run(struct match_set *set, struct query_scratch *entry, match_cb *
 		rc = match_list_run(set, set->present[i], &b);
 	rc = rc ? rc : match_batch_run(set, &b);
 	return rc ? rc : query_scratch_failed(entry) || set->lower.rc ? FW_ENOMEM : 0;
-}
-
-size_t match_set_n(const struct match_set *set)
-{
-	return set->n;
-}
-
-unsigned match_set_reads(const struct match_set *set)
-{
-	return set->reads;
 }
 
 size_t match_set_bytes(const struct match_set *set)

@@ -45,9 +45,7 @@ typedef int match_cb(void *ctx, uint64_t number);
  */
 FW_MUST_CHECK int match_set_run(struct match_set *set, struct query_scratch *entry, match_cb *on_match, void *ctx);
 
-size_t match_set_n(const struct match_set *set);
-unsigned match_set_reads(const struct match_set *set); /* QUERY_READS_* of all orders */
-size_t match_set_bytes(const struct match_set *set);   /* memory, once finished */
+size_t match_set_bytes(const struct match_set *set); /* memory, once finished */
 /* Orders that were looked at since it was created: a measure of cost that no machine changes. */
 uint64_t match_set_checked_n(const struct match_set *set);
 

@@ -87,7 +87,7 @@ static int account_folder_check(const struct store *to, struct fw_str *folder, s
 	return 0;
 }
 
-int store_subscription_check(const struct store *to, struct fw_subscription *s, struct fw_err *err)
+static int subscription_check(const struct store *to, struct fw_subscription *s, struct fw_err *err)
 {
 	if (!fw_utf8_fits(s->title, FW_LABEL_NAME_MAX))
 		return store_invalid(to, "account: a title has" FITS, err);
@@ -98,7 +98,7 @@ int fw_account_subscription_set(
 	struct fw_store *st, int64_t account_id, const struct fw_subscription *set, struct fw_err *err)
 {
 	struct fw_subscription s = *set;
-	int rc = store_subscription_check(store_of(st), &s, STORE_ERR(err));
+	int rc = subscription_check(store_of(st), &s, STORE_ERR(err));
 
 	return rc ? rc : ACCOUNTS(st, subscription_set, account_id, &s, STORE_ERR(err));
 }

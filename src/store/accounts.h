@@ -144,8 +144,6 @@ const struct store_accounts *store_accounts(struct store *st, struct fw_err *err
 /* A store may lack accounts: has it any? False also where it cannot have some. */
 int store_accounts_any(struct store *st, bool *any, struct fw_err *err);
 int store_account_missing(const char *store, struct fw_err *err); /* FW_ENOTFOUND */
-/* The title and the folder, which is trimmed. FW_EINVAL. */
-int store_subscription_check(const struct store *to, struct fw_subscription *s, struct fw_err *err);
 /* A folder's name without "/" and spaces around it. */
 struct fw_str store_folder_trim(struct fw_str folder);
 /* May folder `from` be renamed: is path in it? *rest: what follows. */

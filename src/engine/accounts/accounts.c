@@ -338,29 +338,6 @@ static int account_url_clean(struct fw_arena *a, struct fw_feed_new *f, struct f
 	return 0;
 }
 
-int fw_account_subscribe(struct fw_store *st, int64_t account_id, struct fw_str url, const struct fw_subscription *set,
-	int64_t now_ms, int64_t *feed_id, bool *added, struct fw_err *err)
-{
-	struct store_wanted_feed w = {.set = set ? *set : (struct fw_subscription){0}};
-	struct fw_feed_new f = {.url = url};
-	struct fw_arena a;
-	int rc;
-
-	*feed_id = 0;
-	*added = false;
-	err = STORE_ERR(err);
-	if (!store_accounts(store_of(st), err))
-		return FW_EINVAL;
-	fw_arena_init(&a, 0);
-	rc = account_url_clean(&a, &f, err);
-	rc = rc ? rc : store_subscription_check(store_of(st), &w.set, err);
-	rc = rc ? rc : account_feeds_add(st, &f, &w, 1, account_id, now_ms, err);
-	fw_arena_finish(&a);
-	*feed_id = f.id;
-	*added = !rc && !w.existed;
-	return rc;
-}
-
 static struct fw_subscription account_subscription_of(const struct fw_feed_new *f)
 {
 	struct fw_subscription s = {.title = f->user_title, .folder = f->folder};

@@ -37,7 +37,6 @@
 
 static const char *const ACTION[] = {"deliver", "drop", "tag", NULL};
 static const char *const STATE[] = {"active", "paused", "ended", NULL};
-static const char *const CHANNEL[FW_ORDER_CHANNEL_N] = {"webhook", "command", "file", "redis", "amqp"};
 
 const char *fw_order_action_name(enum fw_order_action action)
 {
@@ -47,11 +46,6 @@ const char *fw_order_action_name(enum fw_order_action action)
 const char *fw_order_state_name(enum fw_order_state state)
 {
 	return STATE[state];
-}
-
-const char *fw_order_channel_name(enum fw_order_channel channel)
-{
-	return CHANNEL[channel];
 }
 
 #define AT(member) offsetof(struct fw_order, member)

@@ -31,7 +31,7 @@ struct model {
 
 static const size_t LEN[] = {0, 1, 8, 1000, BYTES / 2 - 8};
 
-enum { PUBLISH = FW_N(LEN), FORGET, NEXT, RELEASE, REWIND, STEPS };
+enum { PUBLISH = FW_N(LEN), FORGET, NEXT, RELEASE, STEPS };
 
 static void copy(struct fw_byte_ring *to, const struct fw_byte_ring *from)
 {
@@ -106,10 +106,6 @@ static void step(struct fw_byte_ring *r, struct model *m, int what)
 			m->head = m->record[m->read - 1].end;
 		memmove(m->record, m->record + m->read, (m->n + m->drafted - m->read) * sizeof(m->record[0]));
 		m->n -= m->read;
-		m->read = 0;
-		break;
-	case REWIND:
-		fw_byte_ring_rewind(r);
 		m->read = 0;
 		break;
 	default:

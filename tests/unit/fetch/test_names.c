@@ -742,7 +742,6 @@ START_TEST(cache_is_bounded)
 		uv_run(&loop, UV_RUN_DEFAULT);
 		ck_assert_int_eq(told_state, FW_RESOLVE_NONE);
 	}
-	ck_assert_uint_le(fw_resolver_cached(r), 20000);
 	ck_assert_int_eq(fw_resolve(r, host, &w, &addrs), FW_RESOLVE_NONE); /* the newest is still cached */
 	ck_assert_int_eq(fw_resolve(r, "h0.unknown.example", &w, &addrs), FW_RESOLVE_WAIT); /* the oldest is not */
 	fw_resolve_cancel(&w);
