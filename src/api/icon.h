@@ -26,10 +26,5 @@ void fw_icons_want(struct fw_icons *w, struct fw_str url);
 /* Cancel what is in flight, and wait for the thread. Later wishes are ignored. NULL is allowed. */
 void fw_icons_stop(struct fw_icons *w);
 void fw_icons_close(struct fw_icons *w); /* stops too. NULL is allowed */
-/*
- * The media type of a picture, by its first bytes: PNG, JPEG, GIF, WebP, ICO. Absent: it is none of
- * these, whatever its server says of it. SVG is none: it may hold scripts.
- */
-struct fw_str fw_icon_type(struct fw_str bytes);
 
 #endif

@@ -304,7 +304,7 @@ static void arena_end(struct fw_json *j, struct fw_arena *a)
 	fw_arena_finish(a);
 }
 
-void fw_out_item(struct fw_json *j, const char *key, const struct fw_entry *e, unsigned flags)
+static void out_item(struct fw_json *j, const char *key, const struct fw_entry *e, unsigned flags)
 {
 	struct fw_arena a;
 
@@ -470,7 +470,8 @@ static void problems_out(struct fw_json *j, const struct fw_document *d)
 		fw_json_int(j, "dropped", (int64_t)d->dropped_n);
 }
 
-void fw_out_document(struct fw_json *j, const struct fw_document *d, unsigned flags)
+/* Write JSON Feed 1.1. */
+static void out_document(struct fw_json *j, const struct fw_document *d, unsigned flags)
 {
 	const struct fw_entry *e;
 
@@ -498,7 +499,7 @@ void fw_out_document(struct fw_json *j, const struct fw_document *d, unsigned fl
 	fw_json_end(j);
 	fw_json_array(j, "items");
 	for (e = d->entries; e; e = e->next)
-		fw_out_item(j, NULL, e, flags);
+		out_item(j, NULL, e, flags);
 	fw_json_end(j);
 	fw_json_end(j);
 }
@@ -527,7 +528,7 @@ int fw_document_json(const struct fw_document *doc, unsigned flags, char **json,
 	*json = NULL;
 	fw_buf_init(&out, 0);
 	fw_json_init(&j, &out, (flags & FW_PRINT_PRETTY) != 0);
-	fw_out_document(&j, doc, flags);
+	out_document(&j, doc, flags);
 	fw_buf_addc(&out, '\n');
 	rc = out.rc;
 	if (!rc)

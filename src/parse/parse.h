@@ -41,9 +41,6 @@ FW_MUST_CHECK int fw_parse_ndjson(struct fw_arena *a, struct fw_str bytes, const
 FW_MUST_CHECK int fw_gunzip(
 	struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err);
 
-/* Write JSON Feed 1.1 (json_out.c): a whole document; one item as an object. */
-void fw_out_document(struct fw_json *j, const struct fw_document *doc, unsigned flags);
-void fw_out_item(struct fw_json *j, const char *key, const struct fw_entry *e, unsigned flags);
 /*
  * Append an object with the members that have no column in the store, which are all but id, url,
  * title, summary, content, dates and language. Appends nothing if there are none.

@@ -171,7 +171,8 @@ void entry_words_set(struct entry_words *w, const struct fw_entry_row *entry)
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-uint32_t entry_words_find(const struct entry_words *w, struct fw_str word)
+/* ENTRY_WORD_NONE: the entry does not have the word. */
+static uint32_t entry_words_find(const struct entry_words *w, struct fw_str word)
 {
 	return w->word_n ? *words_slot(w, word, entry_word_hash(word)) - 1 : ENTRY_WORD_NONE; /* 0 - 1: none */
 }

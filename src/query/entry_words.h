@@ -48,8 +48,6 @@ static inline struct fw_str entry_words_text(const struct entry_words *w, size_t
 	return (struct fw_str){w->text.p + w->word[word].at, w->word[word].len};
 }
 
-/* ENTRY_WORD_NONE: the entry does not have the word. */
-uint32_t entry_words_find(const struct entry_words *w, struct fw_str word);
 /*
  * Do these words, each followed by a space, stand one after the other in a text, or in the title?
  * prefix: the last one is the start of a word.

@@ -58,7 +58,8 @@ static int account_found(void *ctx, const struct store_account *a)
 	return w->out->name.p && (!w->password || w->password->p) ? 0 : FW_ENOMEM;
 }
 
-int account_find(struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_account *out,
+/* The account, or FW_ENOTFOUND; strings go into the arena. password may be NULL. */
+static int account_find(struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_account *out,
 	struct fw_str *password, struct fw_err *err)
 {
 	struct account_finding w = {.a = a, .out = out, .password = password};

@@ -15,8 +15,5 @@ bool account_password_is(struct fw_str password, struct fw_str hash);
 
 /* FW_EINVAL with the rule. */
 int account_name_check(struct fw_str name, struct fw_err *err);
-/* The account, or FW_ENOTFOUND; strings go into the arena. password may be NULL. */
-int account_find(struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_account *out,
-	struct fw_str *password, struct fw_err *err);
 
 #endif

@@ -53,7 +53,11 @@ struct fw_icons {
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
-struct fw_str fw_icon_type(struct fw_str bytes)
+/*
+ * The media type of a picture, by its first bytes: PNG, JPEG, GIF, WebP, ICO. Absent: it is none of
+ * these, whatever its server says of it. SVG is none: it may hold scripts.
+ */
+static struct fw_str icon_type(struct fw_str bytes)
 {
 	static const struct {
 		struct fw_str begins, type;
@@ -171,7 +175,7 @@ static void icon_store(struct fw_icons *w, struct fw_str bytes, enum fw_visit_ki
 {
 	int64_t early_ms = icon_is_out_of_reach(kind) ? FW_ICON_RETRY_MS - FW_ICON_REACH_MS : 0;
 	struct fw_icon icon = {
-		.url = fw_str(w->url), .type = fw_icon_type(bytes), .tried_ms = fw_config_now_ms(w->config) - early_ms};
+		.url = fw_str(w->url), .type = icon_type(bytes), .tried_ms = fw_config_now_ms(w->config) - early_ms};
 	struct fw_err err = {0};
 	struct fw_store *st = store_link_get(&w->link, &err);
 	int rc;

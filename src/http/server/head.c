@@ -92,7 +92,8 @@ static bool target_is_hex(char c)
 	return fw_is_digit((unsigned char)c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-size_t http_slash_at(const char *target)
+/* Where the decoded path has a slash that is written "%2f", the first; SIZE_MAX: nowhere. */
+static size_t head_slash_at(const char *target)
 {
 	size_t n = 0;
 
@@ -113,7 +114,7 @@ void http_target_check(struct conn *c, const char *target)
 
 	if (!c || !target)
 		return;
-	c->target = (struct http_target){.len = strlen(target), .slash_at = http_slash_at(target)};
+	c->target = (struct http_target){.len = strlen(target), .slash_at = head_slash_at(target)};
 	for (const char *p = query; p; p = strchr(p + 1, '&'))
 		param_n++;
 	c->target.large = c->target.len > HTTP_TARGET_MAX || param_n > HTTP_PARAMS_MAX;

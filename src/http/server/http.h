@@ -349,8 +349,6 @@ void http_canned_free(struct http_thread *l);
  * are cut off.
  */
 void http_target_check(struct conn *c, const char *target);
-/* Where the decoded path has a slash that is written "%2f", the first; SIZE_MAX: nowhere. */
-size_t http_slash_at(const char *target);
 /*
  * Walk a complete head once: sets r->content_length, chunked, expects, coding_name, prefer,
  * tokenless_head and last. Returns NULL, or why the request is refused; *large: because of its size

@@ -71,7 +71,8 @@ static void entry_by_put(struct web *w, const struct fw_entry_row *e)
 	web_put(w, "</p>\n");
 }
 
-void web_content_add(struct web *w, const struct fw_stream_entry *se)
+/* Append an entry's content and what belongs to it. */
+static void web_content_add(struct web *w, const struct fw_stream_entry *se)
 {
 	struct fw_view_work work = {.cache = w->r->thread->h->views};
 	const struct fw_entry_row *e = se->entry;

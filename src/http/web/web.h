@@ -182,8 +182,6 @@ const struct web_feed *web_feed_find(const struct web *w, int64_t id);
 bool web_folder_has(struct fw_str folder, struct fw_str of);
 enum MHD_Result web_entry(struct web *w);
 enum MHD_Result web_icon(struct web *w);
-/* Append an entry's content and what belongs to it. */
-void web_content_add(struct web *w, const struct fw_stream_entry *e);
 /*
  * Append sanitised HTML, with the changes that a page needs. extra: the entry's; heading: the level
  * of its highest heading.

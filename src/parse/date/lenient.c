@@ -10,7 +10,8 @@
 
 #include "base/banned.h"
 
-int fw_date_full_year(int value, size_t digits)
+/* NONE: not a year */
+static int date_full_year(int value, size_t digits)
 {
 	if (digits == 2)
 		return value + (value <= 68 ? 2000 : 1900);
@@ -67,7 +68,7 @@ static void read_units(struct date_scan *sc, struct date_parts *p)
 				continue;
 			*member[UNITS[u].member] = UNITS[u].member ?
 				sc->tok[i].value :
-				fw_date_full_year(sc->tok[i].value, sc->tok[i].digits);
+				date_full_year(sc->tok[i].value, sc->tok[i].digits);
 			tokens_use(sc, i, i + 1);
 			break;
 		}
@@ -396,7 +397,7 @@ static bool set_compact(struct date_parts *p, const struct date_token *t)
 
 	if (t->digits < 4 || t->digits > 8)
 		return false;
-	p->year = fw_date_full_year(digits_parse(d, (int)y), y);
+	p->year = date_full_year(digits_parse(d, (int)y), y);
 	if (p->year == NONE)
 		return false;
 	if (t->digits == 4) {
@@ -429,7 +430,7 @@ static bool set_named(struct date_parts *p, const struct date_token *const *num,
 			p->day = 1;
 		if (n == 0)
 			return p->year != NONE;
-		p->year = num[0]->digits == 4 ? fw_date_full_year(num[0]->value, 4) : NONE;
+		p->year = num[0]->digits == 4 ? date_full_year(num[0]->value, 4) : NONE;
 		return p->year != NONE;
 	}
 	if (n != 2)
@@ -443,7 +444,7 @@ static bool set_named(struct date_parts *p, const struct date_token *const *num,
 	if (day->digits > 2)
 		return false;
 	p->day = day->value;
-	p->year = fw_date_full_year(year->value, year->digits == 1 ? 2 : year->digits);
+	p->year = date_full_year(year->value, year->digits == 1 ? 2 : year->digits);
 	return p->year != NONE;
 }
 
@@ -471,7 +472,7 @@ static bool set_three(struct date_parts *p, const struct date_token *const *num,
 			p->day = swap;
 		}
 	}
-	p->year = fw_date_full_year(year->value, year->digits);
+	p->year = date_full_year(year->value, year->digits);
 	return p->year != NONE;
 }
 
@@ -479,11 +480,11 @@ static bool set_two(struct date_parts *p, const struct date_token *const *num)
 {
 	if (num[0]->digits <= 2 && num[1]->digits == 4) { /* 12/2003 */
 		p->month = num[0]->value;
-		p->year = fw_date_full_year(num[1]->value, 4);
+		p->year = date_full_year(num[1]->value, 4);
 		p->day = 1;
 		return p->year != NONE;
 	}
-	p->year = fw_date_full_year(num[0]->value, num[0]->digits);
+	p->year = date_full_year(num[0]->value, num[0]->digits);
 	if (p->year == NONE)
 		return false;
 	if (num[1]->digits == 3)
@@ -507,7 +508,7 @@ static bool read_week(struct date_scan *sc, struct date_parts *p, bool *ok)
 			weekday = t->text.p[2] - '0';
 		else if (token_is_sign(sc, d, '-') && token_is_number(sc, d + 1, 1, 1))
 			weekday = token_at(sc, d + 1)->value;
-		p->year = fw_date_full_year(sc->tok[i].value, 4);
+		p->year = date_full_year(sc->tok[i].value, 4);
 		*ok = p->year != NONE && set_week(p, digits_parse(t->text.p, 2), weekday);
 		return true;
 	}
@@ -545,7 +546,7 @@ static bool read_date(struct date_scan *sc, struct date_parts *p, bool have_time
 	switch (n) {
 	case 1:
 		if (num[0]->digits == 4 && token_is_sign(sc, 0, '-')) { /* -0312 */
-			p->year = fw_date_full_year(digits_parse(num[0]->text.p, 2), 2);
+			p->year = date_full_year(digits_parse(num[0]->text.p, 2), 2);
 			p->month = digits_parse(num[0]->text.p + 2, 2);
 			p->day = 1;
 			return true;

@@ -110,7 +110,6 @@ bool fw_date_summer(enum zone_rule rule, int zone_min, int year, int64_t local_m
 
 /* ---- lenient.c ------------------------------------------------------------------------------- */
 
-int fw_date_full_year(int value, size_t digits); /* NONE: not a year */
 bool fw_date_to_ms(const struct date_parts *p, int64_t *out);
 bool fw_date_parse_lenient(struct fw_str s, int64_t *out, bool *zone_unknown);
 

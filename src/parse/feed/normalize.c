@@ -189,7 +189,8 @@ static void suffix_set(struct id_set *set, struct fw_entry *e)
 	e->dup_n = (uint32_t)n ? (uint32_t)n : 1;
 }
 
-void fw_entries_disambiguate(struct fw_arena *a, struct fw_document *doc)
+/* Set dup_n and repeat for entries that share an id. */
+static void entries_disambiguate(struct fw_arena *a, struct fw_document *doc)
 {
 	struct id_set set, told; /* ids; suffixes within one id */
 	struct id_slot *slot;
@@ -494,5 +495,5 @@ void fw_document_finish(struct fw_builder *b)
 		d->icon = d->image.url;
 	if (!d->language.p && b->feed_lang.len)
 		d->language = b->feed_lang;
-	fw_entries_disambiguate(b->arena, d);
+	entries_disambiguate(b->arena, d);
 }

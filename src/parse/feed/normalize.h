@@ -17,8 +17,6 @@ void fw_entry_language(struct fw_builder *b, const struct fw_scope *scope);
 /* applies defaults, identity and limits to the open entry and closes it */
 void fw_entry_finish(struct fw_builder *b);
 void fw_document_finish(struct fw_builder *b);
-/* Set dup_n and repeat for entries that share an id. */
-void fw_entries_disambiguate(struct fw_arena *a, struct fw_document *doc);
 
 /*
  * The 128-bit entry key, from feed id and identity (REL-03), and a 64-bit hash of the visible

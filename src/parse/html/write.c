@@ -350,7 +350,8 @@ static bool pixels(struct fw_str s, int64_t *n)
 	return fw_str_int(s, n);
 }
 
-bool fw_html_tiny(struct fw_str width, struct fw_str height, int min)
+/* Is the image 1 x 1 or smaller, or is one of its sides smaller than min? */
+static bool html_is_tiny(struct fw_str width, struct fw_str height, int min)
 {
 	int64_t w, h;
 	bool has_w = pixels(width, &w), has_h = pixels(height, &h);
@@ -380,7 +381,7 @@ static bool style_hides(struct fw_str style, struct fw_str *width, struct fw_str
 
 bool fw_html_hidden(struct fw_str width, struct fw_str height, struct fw_str style, int min)
 {
-	return style_hides(style, &width, &height) || fw_html_tiny(width, height, min);
+	return style_hides(style, &width, &height) || html_is_tiny(width, height, min);
 }
 
 /* Is the image a tracking pixel? */

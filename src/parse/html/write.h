@@ -71,9 +71,7 @@ void fw_html_close(struct fw_html_writer *w); /* the innermost element */
 /* Write decoded text. False if text may not stand here; white space alone always may. */
 bool fw_html_write_text(struct fw_html_writer *w, struct fw_str text);
 
-/* Is the image 1 x 1 or smaller, or is one of its sides smaller than min? */
-bool fw_html_tiny(struct fw_str width, struct fw_str height, int min);
-/* The same, or hidden by its style? */
+/* Is the image 1 x 1 or smaller, is a side smaller than min, or does its style hide it? */
 bool fw_html_hidden(struct fw_str width, struct fw_str height, struct fw_str style, int min);
 /*
  * Escape text for HTML, or for a double-quoted attribute. Controls are dropped; line ends become

@@ -63,7 +63,8 @@ static bool error_is_race(const PGresult *r, const char *state)
 	return strcmp(state, "23505") == 0 && table;
 }
 
-int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err)
+/* Turns a failed result into an error with its message. r NULL: an error of the connection. */
+static int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err)
 {
 	static const struct {
 		const char *state;

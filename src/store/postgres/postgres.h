@@ -46,8 +46,6 @@ static inline struct postgres_db *postgres_db(struct sql *s)
 
 extern const struct sql_dialect postgres_dialect;
 
-/* Turns a failed result into an error with its message. r NULL: an error of the connection. */
-int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err);
 /* Marks the connection unusable, and sets FW_EIO. */
 int postgres_broken(struct postgres_db *s, const char *why, struct fw_err *err);
 

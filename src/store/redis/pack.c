@@ -84,7 +84,11 @@ static void member_pack(struct fw_buf *out, const char *name, struct fw_str byte
 	fw_buf_addc(out, '\n');
 }
 
-void rs_pack(struct fw_buf *out, const struct rs_members *m, const void *of)
+/*
+ * Append "name=length:bytes\n" for each member that is set: texts that are not absent, numbers that
+ * are not 0.
+ */
+static void pack_members(struct fw_buf *out, const struct rs_members *m, const void *of)
 {
 	for (size_t i = 0; i < *m->n; i++) {
 		const struct fw_field *f = &m->field[i];
@@ -295,7 +299,7 @@ void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f)
 {
 	assert(group >= 0 && group < RS_GROUP_N);
 	if (group != RS_ADDRESS) {
-		rs_pack(out, &rs_group[group].members, f);
+		pack_members(out, &rs_group[group].members, f);
 		return;
 	}
 	fw_buf_addstr(out, f->url);
@@ -460,7 +464,7 @@ void rs_entry_pack(struct fw_buf *out, const struct fw_entry_row *e)
 	ints_add(out, front, FW_N(front));
 	member_pack(out, "key", (struct fw_str){(const char *)e->key, sizeof(e->key)});
 	member_pack(out, "hash", hash_format(e->hash, hash));
-	rs_pack(out, &entry_row, e);
+	pack_members(out, &entry_row, e);
 }
 
 static uint64_t hash_parse(struct fw_str text)

@@ -321,11 +321,6 @@ struct rs_group {
 };
 extern const struct rs_group rs_group[RS_GROUP_N]; /* in the order of a feed row */
 
-/*
- * Append "name=length:bytes\n" for each member that is set: texts that are not absent, numbers that
- * are not 0.
- */
-void rs_pack(struct fw_buf *out, const struct rs_members *m, const void *of);
 /* Strings point into the value, whose line ends become NUL. Unknown members are ignored. */
 void rs_unpack(struct fw_str value, const struct rs_members *m, void *of);
 void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f);

@@ -126,7 +126,7 @@ int miniflux_lists_read(struct reader *rd, int64_t feed_id, bool brief, struct m
 	return rc;
 }
 
-struct fw_str miniflux_category_title(const struct miniflux_category *c)
+static struct fw_str miniflux_category_title(const struct miniflux_category *c)
 {
 	return c->id == MINIFLUX_ALL ? FW_STR(TITLE_ALL) : c->folder;
 }

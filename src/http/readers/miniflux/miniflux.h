@@ -65,7 +65,6 @@ struct miniflux_lists {
 };
 /* feed_id not 0: only that feed. brief: without what reader_feeds_read() leaves out then. */
 FW_MUST_CHECK int miniflux_lists_read(struct reader *rd, int64_t feed_id, bool brief, struct miniflux_lists *out);
-struct fw_str miniflux_category_title(const struct miniflux_category *c);
 /* NULL: there is none. */
 const struct miniflux_category *miniflux_category_find(const struct miniflux_lists *l, int64_t id);
 /* The category of a folder that feeds are in. */
