@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "origin.h"
-#include "base/banned.h"
 
 #define EPOCH_MS INT64_C(1767225600000) /* 2026-01-01; Last-Modified counts from this time */
 #define VALUE_MAX 160

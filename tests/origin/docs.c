@@ -15,7 +15,6 @@
 #include <zstd.h>
 
 #include "origin.h"
-#include "base/banned.h"
 
 static struct fw_str read_whole(const char *path)
 {

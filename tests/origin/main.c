@@ -11,7 +11,6 @@
 #include <sys/resource.h>
 
 #include "origin.h"
-#include "base/banned.h"
 
 struct origin origin;
 

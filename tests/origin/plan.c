@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "origin.h"
-#include "base/banned.h"
 
 const char plan_help[] =
 	"Plans (comma-separated words; %XX is decoded after the split, so write %2C for a comma):\n"

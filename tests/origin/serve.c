@@ -24,7 +24,6 @@
 #include <openssl/ssl.h>
 
 #include "origin.h"
-#include "base/banned.h"
 
 #define REQUEST_MAX 65536
 #define REPEAT_IOV 8

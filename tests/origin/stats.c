@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "origin.h"
-#include "base/banned.h"
 
 struct host {
 	uint32_t in_flight, in_flight_max, conns, conns_max;

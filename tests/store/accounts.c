@@ -2045,7 +2045,7 @@ START_TEST(a_random_walk)
 {
 	static const char *const NAME[LABELS] = {"", "one", "two"};
 	const char *steps = getenv("FW_STEPS"), *seed = getenv("FW_SEED");
-	int step_n = steps ? atoi(steps) : 250;
+	int step_n = steps ? (int)strtol(steps, NULL, 10) : 250;
 	char url[80];
 
 	memset(&M, 0, sizeof(M));

@@ -727,7 +727,7 @@ START_TEST(owners_come_and_go)
 	c->driver = _i;
 	c->url = drv_url(_i);
 	c->asked = 1000;
-	c->dice = getenv("FW_SEED") ? (uint64_t)atoi(getenv("FW_SEED")) : 1;
+	c->dice = getenv("FW_SEED") ? strtoull(getenv("FW_SEED"), NULL, 10) : 1;
 	c->st = drv_open(_i, c->url, FW_STORE_CREATE);
 	feeds_make(c);
 	for (int i = 0; i < WORKERS; i++)

@@ -172,7 +172,7 @@ static void entries_put(struct fw_store *st)
 
 static int row_of(const struct fw_entry_row *e)
 {
-	return atoi(fw_arena_dup(&A, e->guid.p + 1, e->guid.len - 1));
+	return (int)strtol(fw_arena_dup(&A, e->guid.p + 1, e->guid.len - 1), NULL, 10);
 }
 
 static int seen_row(void *ctx, const struct fw_entry_row *e)
