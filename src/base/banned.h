@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: ISC */
-/* Functions that this tree replaces by safe ones. Include it last: system headers may use them. */
+/*
+ * Functions that this tree replaces by safe ones. No file includes it: the compiler reads it before
+ * each (meson.build), so none can forget it. The headers that declare the functions are read first,
+ * because the macros would change the declarations.
+ */
 #ifndef FW_BASE_BANNED_H
 #define FW_BASE_BANNED_H
+
+#include <alloca.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #define FW_BANNED(f) sorry_##f##_is_banned_see_base_banned_h
 
