@@ -4,7 +4,6 @@
 
 #include "base/cidr.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 static const unsigned char MAPPED[16] = {[10] = 0xff, [11] = 0xff};
 

@@ -7,7 +7,6 @@
 
 #include "base/err.h"
 #include "base/utf8.h"
-#include "base/banned.h"
 
 #define EDITS_MAX 1000
 #define IDEOGRAPHS_FROM 0x2e80 /* CJK radicals; all scripts without spaces between words that follow */

@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "base/folder.h"
-#include "base/banned.h"
 
 int fw_folder_sync(const char *path)
 {

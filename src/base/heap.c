@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "base/heap.h"
-#include "base/banned.h"
 
 void fw_heap_init(struct fw_heap *h, fw_heap_before *before)
 {

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 int64_t fw_offset_clock_ms(const struct fw_offset_clock *c)
 {

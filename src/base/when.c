@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/when.h"
-#include "base/banned.h"
 
 static bool when_digits(struct fw_str s, size_t at, size_t n, int *out)
 {

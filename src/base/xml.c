@@ -2,7 +2,6 @@
 /* Escaping text for XML. */
 #include "base/utf8.h"
 #include "base/xml.h"
-#include "base/banned.h"
 
 bool fw_xml_is_char(uint32_t cp)
 {

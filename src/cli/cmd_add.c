@@ -7,7 +7,6 @@
 #include "api/feed_login.h"
 #include "base/url.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 /*
  * Replace a page by the first feed that it advertises, its default (HTML standard, 4.6.7.1). The

@@ -5,7 +5,6 @@
  */
 #include "api/change.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define WAIT_MS FW_SECOND_MS /* changes that the store does not announce are found after this */
 #define FEED_COLUMNS 24

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* copy FROM TO: copy a whole store into an empty one of any engine, then compare the two. */
 #include "cli/progress.h"
-#include "base/banned.h"
 
 #define SHOWN_MAX 20 /* differences printed one by one; the rest is counted */
 

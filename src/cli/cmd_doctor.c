@@ -2,7 +2,6 @@
 /* doctor: check everything that a run needs; print each problem with its remedy. */
 #include "cli/cli.h"
 #include "http/serve.h"
-#include "base/banned.h"
 
 struct doctor {
 	struct cli *c;

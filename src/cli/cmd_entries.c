@@ -4,7 +4,6 @@
  * per line. Content is stored unchanged and sanitized on output, except with --raw.
  */
 #include "cli/cli.h"
-#include "base/banned.h"
 
 struct entries {
 	struct cli *c;

@@ -11,7 +11,6 @@
 #include "base/ids.h"
 #include "cli/cli.h"
 #include "feedwheel/ingest.h"
-#include "base/banned.h"
 
 #define LAST 20 /* default limit of the table */
 #define RETRY_ROWS 500

@@ -8,7 +8,6 @@
 #include "api/account.h"
 #include "api/opml.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 struct export
 {

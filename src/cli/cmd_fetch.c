@@ -5,7 +5,6 @@
  */
 #include "base/url.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 static void fetch_print_timings(struct cli *c, const struct fw_response *a)
 {

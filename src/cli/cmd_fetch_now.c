@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define CHECK_EVERY_MS 100
 #define WAIT_MS FW_MINUTE_MS

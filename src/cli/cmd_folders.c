@@ -2,7 +2,6 @@
 /* folders: the folders of the subscriptions in the order of a tree, with counts. */
 #include "api/folder.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define NEW_MS (7 * FW_DAY_MS)
 

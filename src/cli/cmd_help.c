@@ -5,7 +5,6 @@
 #include <stdarg.h>
 
 #include "cli/cli.h"
-#include "base/banned.h"
 
 static void help_heading(struct cli *c, const char *text)
 {

@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/url.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define IMPORT_MAX_BYTES ((size_t)256 << 20)
 #define SHOWN_MAX 50 /* problems printed; the rest is counted */

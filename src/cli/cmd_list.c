@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* list: list the subscriptions, as a table or as JSON. */
 #include "cli/cli.h"
-#include "base/banned.h"
 
 struct list {
 	struct cli_list out;

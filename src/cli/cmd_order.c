@@ -6,7 +6,6 @@
 
 #include "cli/orders.h"
 #include "cli/progress.h"
-#include "base/banned.h"
 
 #define NOTE "running workers and servers apply this within seconds"
 

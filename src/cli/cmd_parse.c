@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
-#include "base/banned.h"
 
 static int parse_run(struct cli *c)
 {

@@ -5,7 +5,6 @@
  */
 #include "cli/cli.h"
 #include "api/forecast.h"
-#include "base/banned.h"
 
 #define FIRST_ROWS 20
 #define LAST_ROWS 5

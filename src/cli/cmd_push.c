@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "feedwheel/deliver.h"
-#include "base/banned.h"
 
 /* waits this long while the feed moves to another host, or the store is locked */
 #define PATIENCE_MS (30 * FW_SECOND_MS)

@@ -7,7 +7,6 @@
 #include "api/change.h"
 #include "base/diff.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 struct reading {
 	struct cli *c;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* remove FEED...: unsubscribe and delete the feeds' entries. */
 #include "cli/cli.h"
-#include "base/banned.h"
 
 static void remove_print(struct cli_list *l, const struct fw_feed *f)
 {

@@ -5,7 +5,6 @@
 
 #include "cli/progress.h"
 #include "api/sandbox.h"
-#include "base/banned.h"
 
 #define FORECAST_SHOWN_US 1000000
 

@@ -11,7 +11,6 @@
 #include "cli/cli.h"
 #include "api/sandbox.h"
 #include "http/serve.h"
-#include "base/banned.h"
 
 static int listen_fd = -1; /* inherited by the children: a restarted server keeps using it */
 static char listen_text[16] = "-1";

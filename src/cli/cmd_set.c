@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* set, pause, resume: change feeds, or pause and resume all workers. */
 #include "cli/cli.h"
-#include "base/banned.h"
 
 /*
  * Print the changed feed. It is read again, because another process may have changed or removed it

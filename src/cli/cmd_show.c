@@ -3,7 +3,6 @@
 #include "cli/cli.h"
 #include "api/feed_remedy.h"
 #include "api/websub.h"
-#include "base/banned.h"
 
 struct visits {
 	struct cli *c;

@@ -4,7 +4,6 @@
 #include "api/clock_watch.h"
 #include "api/view.h"
 #include "feedwheel/deliver.h"
-#include "base/banned.h"
 
 struct status_offline {
 	int64_t now_ms, n, since_ms; /* since_ms: the earliest */

@@ -4,7 +4,6 @@
  * through the store.
  */
 #include "cli/cli.h"
-#include "base/banned.h"
 
 int cli_send_all(struct cli *c, enum fw_control_kind kind, const char *to_do, const char *later)
 {

@@ -8,7 +8,6 @@
 
 #include "cli/cli.h"
 #include "picture/timeline.h"
-#include "base/banned.h"
 
 #define BARS_MAX 50000      /* in one picture: a browser can still draw them */
 #define LIST_VISITS 2000000 /* read to list the runs */

@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 #include "api/feed_out.h"
 #include "api/token.h"
-#include "base/banned.h"
 
 #define NOTE "running servers apply this within seconds"
 

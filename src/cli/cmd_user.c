@@ -11,7 +11,6 @@
 #include "api/account.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define PASSWORD_CAP (FW_ACCOUNT_PASSWORD_MAX + 2) /* and a line end, and NUL */
 

@@ -6,7 +6,6 @@
 
 #include "cli/cli.h"
 #include "http/serve.h"
-#include "base/banned.h"
 
 /*
  * Split a line such as "libcurl/7.88.1 OpenSSL/3.0.19 ..., c-ares 1.18.1, ..." into array elements.

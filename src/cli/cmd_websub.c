@@ -2,7 +2,6 @@
 /* websub list, on, off: list the subscriptions at hubs; switch them on or off. */
 #include "cli/cli.h"
 #include "api/websub.h"
-#include "base/banned.h"
 
 static const struct cli_column WEBSUB_COLUMN[] = {
 	{"FEED", .right = true},

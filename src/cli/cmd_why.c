@@ -8,7 +8,6 @@
 #include "api/redirect_adoption.h"
 #include "api/trust.h"
 #include "api/websub.h"
-#include "base/banned.h"
 
 static const char *why_not_polled(const struct fw_feed *f)
 {

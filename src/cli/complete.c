@@ -11,7 +11,6 @@
 #include "base/map.h"
 #include "api/order.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define TIMEOUT_S 2 /* alarm() then ends the process, so that an unreachable store does not block the shell */
 #define FEEDS_MAX 500

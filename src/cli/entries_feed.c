@@ -2,7 +2,6 @@
 /* entries --format: the entries as a feed, by the writer that GET /feeds/ uses. */
 #include "api/feed_out.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define LIMIT 100
 

@@ -5,7 +5,6 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define BEGINNING_BYTES ((size_t)4096) /* of content, enough to make a title */
 #define READ_COLUMNS 100               /* wider lines are hard to read */

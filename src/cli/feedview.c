@@ -7,7 +7,6 @@
 #include "api/named_feed.h"
 #include "api/quota.h"
 #include "api/websub.h"
-#include "base/banned.h"
 
 struct fw_str cli_feed_title(const struct fw_feed *f)
 {

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "base/banned.h"
 
 static int main_run_command(struct cli *c)
 {

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/suggest.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 const struct cli_option cli_global_options[] = {
 	{"store", "URL", "the store: sqlite:PATH, postgres://..., mysql://..., redis://..."},

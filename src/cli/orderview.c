@@ -2,7 +2,6 @@
 /* order list, show, test, dead: orders for people and scripts. */
 #include "cli/orders.h"
 #include "base/url.h"
-#include "base/banned.h"
 
 #define TEST_SPAN_MS (7 * FW_DAY_MS)
 #define TEST_LIMIT 5

@@ -13,7 +13,6 @@
 
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define OUT_BYTES ((size_t)64 << 10)
 #define TABLE_ROWS 256

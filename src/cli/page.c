@@ -11,7 +11,6 @@
  */
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define LEAD_MAX 48
 #define NEST_MAX 64 /* deeper lists have no lead of their own and use the outer list's numbers */

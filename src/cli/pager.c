@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define NOT_STARTED 127 /* the shell's status for "command not found" */
 

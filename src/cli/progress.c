@@ -8,7 +8,6 @@
 
 #include "base/utf8.h"
 #include "cli/progress.h"
-#include "base/banned.h"
 
 #define LINE_EVERY_MS (5 * FW_SECOND_MS)
 #define LINE_FIRST_MS 500

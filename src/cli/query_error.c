@@ -2,7 +2,6 @@
 /* Errors in queries: the reason, and the query with a caret below the place. */
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define SHOWN_MAX 200 /* bytes of a query that are shown */
 

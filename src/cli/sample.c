@@ -4,7 +4,6 @@
  * a comment with its text and default.
  */
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define COLUMNS 94 /* of text after "# " */
 

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/url.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 #define READ_BYTES ((size_t)64 << 10)
 

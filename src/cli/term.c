@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cli/cli.h"
-#include "base/banned.h"
 
 static bool env_is_set(const char *name)
 {

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "base/utf8.h"
-#include "base/banned.h"
 
 #define HUB_URL_MAX 2048 /* bytes: it is stored in three places */
 

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 #define WRONG_MS (5 * FW_SECOND_MS)
 #define MINUTES_FROM_MS (10 * FW_MINUTE_MS)

@@ -25,7 +25,6 @@
 #include "engine/callback_url.h"
 #include "engine/config_text.h"
 #include "engine/runner_rules.h"
-#include "base/banned.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)
 #define URL_MAX ((size_t)4096)

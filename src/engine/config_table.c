@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "base/suggest.h"
 #include "feedwheel/engine.h"
-#include "base/banned.h"
 
 #define DAYS(n) (FW_DAY_MS * (n))
 #define MIB(n) ((int64_t)(n) << 20)

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 #define KEY FW_STR("leader")
 #define LEASE_MS FW_MINUTE_MS

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/meter.h"
-#include "base/banned.h"
 
 /* One file without a name, as this process has it. */
 struct meter_part {

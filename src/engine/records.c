@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 void record_value_write(struct fw_buf *b, const struct record_member *m, const void *from)
 {

@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 #include "engine/runner_rules.h"
-#include "base/banned.h"
 
 struct runner_rules runner_rules_of(const struct fw_config *c)
 {

@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 #define WARN_AGAIN_MS (10 * FW_MINUTE_MS)
 #define WARN_CHANGED_MS (10 * FW_SECOND_MS) /* of another text */

@@ -10,8 +10,6 @@
 #include "base/clock.h"
 #include "fetch/internal.h"
 
-#include "base/banned.h" /* last */
-
 static int visit_kind_code(enum fw_visit_kind kind)
 {
 	switch (kind) {

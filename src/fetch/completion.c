@@ -11,8 +11,6 @@
 #include "base/str.h"
 #include "fetch/internal.h"
 
-#include "base/banned.h" /* last */
-
 /* capacity that an idle buffer keeps: idle buffers are many, used ones few */
 #define KEEP_BYTES (4 * 1024)
 

@@ -18,8 +18,6 @@
 #include "base/str.h"
 #include "fetch/decode.h"
 
-#include "base/banned.h" /* last */
-
 #define CODINGS_MAX 2                /* LIM-03 */
 #define FREE_BYTES ((size_t)1 << 20) /* max_compression_ratio does not apply below this */
 #define DEFLATE_RATIO_MAX 1032       /* the most that deflate can reach */

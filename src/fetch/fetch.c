@@ -21,8 +21,6 @@
 #include "base/str.h"
 #include "fetch/internal.h"
 
-#include "base/banned.h" /* last */
-
 #define TICK_MS 100
 
 /* ---- requests and redirects ------------------------------------------------------------------ */

@@ -18,8 +18,6 @@
 #include "base/str.h"
 #include "fetch/internal.h"
 
-#include "base/banned.h" /* last */
-
 #define BUFFERED_BYTES (32 << 20)
 
 static const char ACCEPT[] =

@@ -11,8 +11,6 @@
 #include "base/url.h"
 #include "fetch/guard.h"
 
-#include "base/banned.h" /* last */
-
 struct range4 {
 	uint32_t base;
 	int bits;

@@ -16,8 +16,6 @@
 #include "base/str.h"
 #include "fetch/limiter.h"
 
-#include "base/banned.h" /* last */
-
 struct waiter_list {
 	struct fw_limiter_slot *first, *last;
 };

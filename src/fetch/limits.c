@@ -3,8 +3,6 @@
 #include "base/clock.h"
 #include "fetch/internal.h"
 
-#include "base/banned.h" /* last */
-
 #define NO_PROGRESS_US 2000000
 
 /*

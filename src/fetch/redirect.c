@@ -13,8 +13,6 @@
 #include "base/url.h"
 #include "fetch/internal.h"
 
-#include "base/banned.h" /* last */
-
 bool fw_redirect_permanent(int status)
 {
 	return status == 301 || status == 308;

@@ -24,8 +24,6 @@
 #include "base/url.h"
 #include "fetch/resolve.h"
 
-#include "base/banned.h" /* last */
-
 #define CACHE_MAX 20000
 #define TTL_MIN_MS (30 * 1000)
 #define TTL_MAX_MS (60 * 60 * 1000)

@@ -8,8 +8,6 @@
 #include "base/str.h"
 #include "fetch/internal.h"
 
-#include "base/banned.h" /* last */
-
 #define COPIES_MAX 4         /* in max_header_bytes */
 #define SKIP_MAX (64 * 1024) /* skipping this much is cheaper than a new connection */
 

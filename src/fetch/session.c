@@ -13,8 +13,6 @@
 #include "base/str.h"
 #include "fetch/session.h"
 
-#include "base/banned.h" /* last */
-
 #define SESSION_SLOTS 1024
 #define DER_MAX (8 * 1024) /* sessions with larger certificates are not kept */
 

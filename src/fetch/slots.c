@@ -9,8 +9,6 @@
 #include "base/str.h"
 #include "fetch/internal.h"
 
-#include "base/banned.h" /* last */
-
 void fw_fetch_exclude(struct fw_fetch_priv *p, int64_t waited_us)
 {
 	p->start_us += waited_us;

@@ -30,8 +30,6 @@
 #include "base/str.h"
 #include "fetch/internal.h"
 
-#include "base/banned.h" /* last */
-
 /* an origin requested within this time is likely to be requested again */
 #define REUSE_US (30 * 1000000LL)
 

@@ -13,7 +13,6 @@
 
 #include "http/serve.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define SOON_DAYS 14 /* ACME clients renew 30 days before the end, so this one failed to */
 

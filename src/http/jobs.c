@@ -19,7 +19,6 @@
 #include "api/meter.h"
 #include "api/view.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define SAMPLE_MS (10 * FW_SECOND_MS)
 #define RETENTION_MS FW_MINUTE_MS

@@ -13,7 +13,6 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "http/serve.h"
-#include "base/banned.h"
 
 /*
  * TCP keep-alive: a client that vanished without a FIN is detected after QUIET_S + PROBES * PROBE_S

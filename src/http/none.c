@@ -2,7 +2,6 @@
 /* serve.h in a build without libmicrohttpd: every call that can fail does. */
 #include "base/str.h"
 #include "http/serve.h"
-#include "base/banned.h"
 
 #define REMEDY "install libmicrohttpd and build with -Dserver=enabled"
 

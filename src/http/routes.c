@@ -7,7 +7,6 @@
 #include "http/readers/greader/greader.h"
 #include "http/readers/miniflux/miniflux.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define PUSH_MAX ((size_t)1 << 20)
 #define FEEDS_MAX ((size_t)1 << 20)

@@ -21,7 +21,6 @@
 #include "http/auth/password_cache.h"
 #include "http/serve.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define VIEWS_BYTES ((size_t)16 << 20) /* cache of sanitized contents */
 #define STOP_TICK_MS 5

@@ -10,7 +10,6 @@
 #include "parse/discover.h"
 #include "parse/html/sanitize.h"
 #include "parse/parse.h"
-#include "base/banned.h"
 
 int fw_sanitize(struct fw_str html, struct fw_str base, unsigned flags, char **out, size_t *len, struct fw_err *err)
 {

@@ -15,7 +15,6 @@
 #include "parse/html/token.h"
 #include "parse/html/value.h"
 #include "parse/parse.h"
-#include "base/banned.h"
 
 static bool is_feed_type(struct fw_str type)
 {

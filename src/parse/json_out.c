@@ -10,8 +10,6 @@
 #include "parse/html/sanitize.h"
 #include "parse/parse.h"
 
-#include "base/banned.h"
-
 /* ---- small parts ----------------------------------------------------------------------------- */
 
 static void person_out(struct fw_json *j, const char *key, const struct fw_person *p)

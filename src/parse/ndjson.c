@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "parse/feed/json_repair.h"
 #include "parse/parse.h"
-#include "base/banned.h"
 
 #define HEAD "{\"version\":\"https://jsonfeed.org/version/1.1\",\"items\":["
 #define TAIL "]}"

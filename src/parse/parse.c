@@ -19,8 +19,6 @@
 #include "parse/html/text.h"
 #include "parse/parse.h"
 
-#include "base/banned.h"
-
 #define DEFAULT_MAX_BYTES ((size_t)16 << 20)
 #define EXCERPT_SEARCH_BYTES ((size_t)256 * 1024)
 #define EXCERPT_BYTES ((size_t)60)

@@ -17,7 +17,6 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "picture/timeline.h"
-#include "base/banned.h"
 
 #define IDLE_PRINTED 3  /* reasons printed at most */
 #define IDLE_LEAST 0.05 /* share of the slots' time that a further reason needs */

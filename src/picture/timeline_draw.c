@@ -16,7 +16,6 @@
 #include "base/utf8.h"
 #include "base/xml.h"
 #include "picture/timeline.h"
-#include "base/banned.h"
 
 #define WIDTH 1600
 #define LEFT 64

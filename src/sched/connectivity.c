@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "sched/connectivity.h"
-#include "base/banned.h"
 
 enum fw_connectivity_sign fw_connectivity_sign(enum fw_visit_kind kind, bool connected, bool refused)
 {

@@ -30,7 +30,6 @@
 #include "sched/due.h"
 #include "sched/rhythm.h"
 #include "sched/trust.h"
-#include "base/banned.h"
 
 #define OWN_FAULT_MS (5 * FW_MINUTE_MS)
 /* a network may need this long to recover; after that polls are rarer */

@@ -9,7 +9,6 @@
  */
 #include "base/str.h"
 #include "sched/due.h"
-#include "base/banned.h"
 
 #define MAX_US INT64_C(3600000000) /* one hour: no visit takes longer */
 #define SHARE_BITS 12

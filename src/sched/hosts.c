@@ -13,7 +13,6 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "sched/hosts.h"
-#include "base/banned.h"
 
 #define LONG_AGO (INT64_MIN / 2)
 

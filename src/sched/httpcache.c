@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "sched/due.h"
-#include "base/banned.h"
 
 #define MAX_SECONDS (INT64_C(1) << 31)
 

@@ -14,7 +14,6 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "sched/plan.h"
-#include "base/banned.h"
 
 #define UNKNOWN_US 1000000 /* when no duration at all is known */
 

@@ -40,7 +40,6 @@
 #include "sched/due.h"
 #include "sched/rhythm.h"
 #include "sched/trust.h"
-#include "base/banned.h"
 
 #define EVENT_MINUTES 10
 #define MAX_MINUTE (INT64_C(1) << 40)

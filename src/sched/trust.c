@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "sched/trust.h"
-#include "base/banned.h"
 
 #define TRUST_MIN_MS FW_DAY_MS
 #define TRUST_MAX_MS (30 * FW_DAY_MS)

@@ -12,7 +12,6 @@
 #include "query/query.h"
 #include "query/words.h"
 #include "store/accounts.h"
-#include "base/banned.h"
 
 const struct store_accounts *store_accounts(struct store *st, struct fw_err *err)
 {

@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "store/driver.h"
-#include "base/banned.h"
 
 #define PAGE 100        /* changes that are kept with their entries */
 #define PAGE_PLAIN 1000 /* without content */

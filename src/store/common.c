@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "store/driver.h"
 #include "store/fields.h"
-#include "base/banned.h"
 
 /* ---- names ----------------------------------------------------------------------------------- */
 

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 int store_dial_broke(const char *where, const char *what, struct fw_err *err)
 {

@@ -16,7 +16,6 @@
 #include "query/snippet.h"
 #include "query/words.h"
 #include "store/driver.h"
-#include "base/banned.h"
 
 struct query_parts {
 	struct fw_arena a;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/feed_access.h"
-#include "base/banned.h"
 
 struct fw_str account_feed_key(struct account_feed_key *k, int64_t feed_id)
 {

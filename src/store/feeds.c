@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/url.h"
 #include "store/driver.h"
-#include "base/banned.h"
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
 

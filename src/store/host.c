@@ -12,7 +12,6 @@
 #include "base/hash.h"
 #include "base/url.h"
 #include "store/driver.h"
-#include "base/banned.h"
 
 /* Hosting services that give customers subdomains and serve all their feeds from one place. */
 static const char *const shared_domains[] = {"bandcamp.com", "bearblog.dev", "blogs.com", "blogspot.com",

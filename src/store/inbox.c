@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "store/inbox.h"
-#include "base/banned.h"
 
 /* ---- lists of Redis -------------------------------------------------------------------------- */
 

@@ -5,7 +5,6 @@
 
 #include "base/err.h"
 #include "store/driver.h"
-#include "base/banned.h"
 
 #define TRIES 20
 

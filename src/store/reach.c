@@ -10,7 +10,6 @@
 #include "store/driver.h"
 #include "store/dsn.h"
 #include "store/reach.h"
-#include "base/banned.h"
 
 /* What the client libraries read even if the URL does not name it. */
 static const struct reach_server {

@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "store/driver.h"
 #include "store/inbox.h"
-#include "base/banned.h"
 
 /*
  * Prefix of the front's own kinds. Callers cannot use it, and it sorts after all kinds that they

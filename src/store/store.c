@@ -14,7 +14,6 @@
 #include "store/dsn.h"
 #include "store/reach.h"
 #include "store/stream.h"
-#include "base/banned.h"
 
 /* ---- drivers --------------------------------------------------------------------------------- */
 

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "sched/plan.h"
 #include "sim.h"
-#include "base/banned.h"
 
 const double BACKLOG_PART[BACKLOG_PARTS] = {0.02, 0.1, 0.25, 0.5};
 

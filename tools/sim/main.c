@@ -19,7 +19,6 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "sim.h"
-#include "base/banned.h"
 
 #define TRIAL_FEEDS 10000  /* factors are sought on this many feeds, */
 #define EQUAL_FEEDS 100000 /* and not at all in larger worlds */

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include "sim.h"
-#include "base/banned.h"
 
 #define WEEK_MS (7 * FW_DAY_MS)
 #define FREQUENCY_MAX_MS FW_DAY_MS

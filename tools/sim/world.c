@@ -20,7 +20,6 @@
 
 #include "parse/parse.h"
 #include "sim.h"
-#include "base/banned.h"
 
 #define START_MS INT64_C(1795392000000) /* Monday, 2026-11-23 */
 #define MAX_RATE 100.0

@@ -14,7 +14,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/accounts/accounts.h"
-#include "base/banned.h"
 
 #define TOKEN_CHARS 43 /* of 62: 256 bits */
 _Static_assert(TOKEN_CHARS < FW_ACCOUNT_TOKEN_MAX, "a token and NUL");

@@ -19,7 +19,6 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "engine/accounts/accounts.h"
-#include "base/banned.h"
 
 /* feeds of an import that are stored at once: other writers wait for so many */
 #define IMPORT_PART ((size_t)500)

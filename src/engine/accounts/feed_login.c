@@ -3,7 +3,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "store/feed_access.h"
-#include "base/banned.h"
 
 int fw_feed_login_check(struct fw_store *st, const struct fw_feed_new *f, struct fw_err *err)
 {

@@ -23,7 +23,6 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "engine/settings.h"
-#include "base/banned.h"
 
 #define TOTAL_MS (15 * FW_SECOND_MS) /* of one icon, with all redirects */
 #define GAP_MS FW_SECOND_MS

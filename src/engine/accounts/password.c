@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/accounts/accounts.h"
-#include "base/banned.h"
 
 #define MEMORY_KIB (19 * 1024)
 #define PASSES 2

@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "engine/accounts/accounts.h"
-#include "base/banned.h"
 
 #define ALL_PART ((size_t)1000) /* feeds that are read, and subscribed, at once */
 

@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "engine/copy/copy.h"
 #include "store/accounts.h"
-#include "base/banned.h"
 
 struct accounts {
 	struct copy *c;

@@ -8,7 +8,6 @@
 
 #include "base/err.h"
 #include "engine/copy/copy.h"
-#include "base/banned.h"
 
 struct matches {
 	struct copy *c;

@@ -2,7 +2,6 @@
 /* Changes that the owner of a feed makes. */
 #include "base/str.h"
 #include "api/view.h"
-#include "base/banned.h"
 
 /*
  * A new interval counts from the last visit, not from the old due time; the backoff after failures

@@ -11,7 +11,6 @@
 #include "base/str.h"
 #include "parse/html/text.h"
 #include "store/driver.h"
-#include "base/banned.h"
 
 /* ---- places ---------------------------------------------------------------------------------- */
 

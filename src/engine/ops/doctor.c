@@ -28,7 +28,6 @@
 #include "api/quota.h"
 #include "api/token.h"
 #include "api/websub.h"
-#include "base/banned.h"
 
 /* Memory per transfer with small bodies: buffers, TLS state, parsed documents. */
 #define TRANSFER_BYTES ((int64_t)256 << 10)

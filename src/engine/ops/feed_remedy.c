@@ -2,7 +2,6 @@
 #include "api/feed_remedy.h"
 #include "base/str.h"
 #include "fetch/fetch.h"
-#include "base/banned.h"
 
 /* was_read: the address had a feed before. */
 static const char *remedy_of_status(int http_status, bool was_read)

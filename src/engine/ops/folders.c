@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 struct folder_of_feed {
 	int64_t feed_id;

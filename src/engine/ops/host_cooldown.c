@@ -2,7 +2,6 @@
 /* The host of a feed, for people. */
 #include "api/host_cooldown.h"
 #include "store/driver.h"
-#include "base/banned.h"
 
 struct cooldown_find {
 	int64_t host_id, until_ms;

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "base/xml.h"
 #include "api/opml.h"
-#include "base/banned.h"
 
 static int opml_by_folder(const void *x, const void *y)
 {

@@ -23,7 +23,6 @@
 #include "base/url.h"
 #include "feedwheel/ingest.h"
 #include "api/token.h"
-#include "base/banned.h"
 
 #define KIND FW_STR("token")
 #define KIND_USED FW_STR("token_used")

@@ -8,7 +8,6 @@
 #include "base/url.h"
 #include "feedwheel/engine.h"
 #include "api/token.h"
-#include "base/banned.h"
 
 bool fw_listen_is_local(const char *listen)
 {

@@ -11,7 +11,6 @@
 #include "base/xml.h"
 #include "api/view.h"
 #include "feedwheel/engine.h"
-#include "base/banned.h"
 
 #define HEARTBEAT_AGE_MAX_MS (15 * FW_SECOND_MS)
 /* shorter contents are sanitised as fast as they are found */

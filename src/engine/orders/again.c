@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 #define STEP 1000
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/banned.h"
 
 void delivery_form(struct fw_order_delivery *d, const int64_t *change_id, size_t n, int64_t now_ms)
 {

@@ -29,7 +29,6 @@
 #include "base/str.h"
 #include "engine/orders/delivery_rules.h"
 #include "store/dial.h"
-#include "base/banned.h"
 
 #define CHANNEL 1
 #define CLOSE_MS 1000

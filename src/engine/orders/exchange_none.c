@@ -2,7 +2,6 @@
 /* In place of exchange.c, in a build without librabbitmq. */
 #include "base/err.h"
 #include "engine/orders/exchange.h"
-#include "base/banned.h"
 
 int exchange_publish(const struct exchange_batch *b, struct fw_err *err)
 {

@@ -23,7 +23,6 @@
 #include "engine/orders/webhook.h"
 #include "engine/records.h"
 #include "query/query.h"
-#include "base/banned.h"
 
 /* An order's id is random, so that two that are added at once differ; doubles hold it exactly. */
 #define ID_BITS 52

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "engine/orders/exchange.h"
 #include "store/dsn.h"
-#include "base/banned.h"
 
 #define PORT 5672
 #define WORD_MAX 255 /* bytes of a short string of AMQP */

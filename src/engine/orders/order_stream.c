@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "store/dsn.h"
 #include "store/stream.h"
-#include "base/banned.h"
 
 #define MAXLEN 100000 /* a stream without bounds fills the server, which may hold the store too */
 #define MAXLEN_LIMIT INT64_C(1000000000)

@@ -23,7 +23,6 @@
 #include "base/str.h"
 #include "engine/orders/orders.h"
 #include "query/match.h"
-#include "base/banned.h"
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 

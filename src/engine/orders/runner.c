@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/orders/runner_process.h"
-#include "base/banned.h"
 
 #define LATE_CHECK_MS 500
 

@@ -16,7 +16,6 @@
 #include "base/folder.h"
 #include "base/str.h"
 #include "engine/orders/runner_process.h"
-#include "base/banned.h"
 
 #define NOT_STARTED 127
 #define FILE_MODE 0640

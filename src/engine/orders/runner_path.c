@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/orders/runner.h"
-#include "base/banned.h"
 
 /* Writes what %letter stands for; false: nothing. */
 static bool path_part(char *out, size_t cap, char letter, const struct fw_civil *t)

@@ -19,7 +19,6 @@
 
 #include "base/clock.h"
 #include "engine/orders/runner_process.h"
-#include "base/banned.h"
 
 #define FD 3 /* of the socket */
 #define DESCRIPTORS_MAX 65536

@@ -28,7 +28,6 @@
 #include "engine/orders/orders.h"
 #include "engine/orders/runner.h"
 #include "engine/orders/sender.h"
-#include "base/banned.h"
 
 #define TICK_MS 100
 #define WAIT_MS FW_SECOND_MS /* how often another process tries to become the leader */

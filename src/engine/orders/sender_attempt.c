@@ -17,7 +17,6 @@
 #include "engine/orders/sender.h"
 #include "engine/orders/webhook.h"
 #include "sched/due.h"
-#include "base/banned.h"
 
 static uint64_t sender_random(void)
 {

@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "engine/orders/sender.h"
-#include "base/banned.h"
 
 /* While a message is made. */
 struct delivery_batch {

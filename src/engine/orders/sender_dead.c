@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/orders/sender.h"
-#include "base/banned.h"
 
 #define PAGE 1000
 

@@ -13,7 +13,6 @@
 #include "engine/orders/order_stream.h"
 #include "engine/orders/sender.h"
 #include "store/stream.h"
-#include "base/banned.h"
 
 #define TIMEOUT_MS (7 * FW_SECOND_MS) /* of the connection, and again of the answer */
 

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "engine/lead.h"
 #include "engine/orders/orders.h"
-#include "base/banned.h"
 
 /* The matches of one order. */
 struct status_count {

@@ -7,7 +7,6 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 #define PREFIX FW_STR("whsec_")
 #define KEY_MIN 16 /* the standard recommends 24, and has an example of 18 */

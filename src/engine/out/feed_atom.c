@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/xml.h"
 #include "engine/out/feed_item.h"
-#include "base/banned.h"
 
 static void atom_time(struct fw_buf *out, int indent, const char *name, int64_t at_ms)
 {

@@ -3,7 +3,6 @@
 #include <jansson.h>
 
 #include "engine/out/feed_item.h"
-#include "base/banned.h"
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 

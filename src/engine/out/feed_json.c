@@ -2,7 +2,6 @@
 /* JSON Feed 1.1. */
 #include "base/json.h"
 #include "engine/out/feed_item.h"
-#include "base/banned.h"
 
 static void json_text(struct fw_json *j, const char *key, struct fw_str s)
 {

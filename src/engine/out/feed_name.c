@@ -10,7 +10,6 @@
 #include "base/url.h"
 #include "engine/out/feed_item.h"
 #include "feedwheel/engine.h"
-#include "base/banned.h"
 
 #define HOST_MAX 256
 

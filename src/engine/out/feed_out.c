@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/out/feed_item.h"
-#include "base/banned.h"
 
 struct feed_format {
 	const char *extension, *type;

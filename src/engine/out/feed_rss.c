@@ -8,7 +8,6 @@
 #include "base/url.h"
 #include "base/xml.h"
 #include "engine/out/feed_item.h"
-#include "base/banned.h"
 
 static void rss_time(struct fw_buf *out, int indent, const char *name, int64_t at_ms)
 {

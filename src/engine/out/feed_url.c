@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "base/xml.h"
 #include "engine/out/feed_item.h"
-#include "base/banned.h"
 
 /* ---- URLs ------------------------------------------------------------------------------------ */
 

@@ -2,7 +2,6 @@
 /* Elements and attributes of the XML formats. */
 #include "base/xml.h"
 #include "engine/out/feed_item.h"
-#include "base/banned.h"
 
 void feed_xml_element(struct fw_buf *out, int indent, const char *name, struct fw_str text)
 {

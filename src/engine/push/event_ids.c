@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/banned.h"
 
 int event_ids_reserve(struct fw_store *st, struct fw_ids *ids, int64_t clash_n, struct fw_err *err)
 {

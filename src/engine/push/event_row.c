@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "feedwheel/ingest.h"
-#include "base/banned.h"
 
 void fw_event_row_write(const struct fw_event *e, struct fw_buf *out)
 {

@@ -46,7 +46,6 @@
 #include "engine/push/wal.h"
 #include "engine/push/wal_reader.h"
 #include "feedwheel/ingest.h"
-#include "base/banned.h"
 
 #define IP_TEXT_MAX INET6_ADDRSTRLEN
 #define START_WAIT_MS (3 * FW_SECOND_MS)

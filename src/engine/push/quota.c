@@ -33,7 +33,6 @@
 #include "base/str.h"
 #include "engine/push/quota.h"
 #include "engine/rows.h"
-#include "base/banned.h"
 
 #define KIND FW_STR("quota")
 #define KEY_MAX 24

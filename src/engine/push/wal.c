@@ -17,7 +17,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/push/wal.h"
-#include "base/banned.h"
 
 #define SEGMENT_BYTES ((size_t)16 << 20) /* a full segment is followed by a new file */
 

@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "engine/push/wal_format.h"
-#include "base/banned.h"
 
 #define STEP ((size_t)8) /* all records start at multiples of it */
 #define PADDED(len) (((size_t)(len) + STEP - 1) & ~(STEP - 1))

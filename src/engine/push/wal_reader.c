@@ -14,7 +14,6 @@
 #include "base/str.h"
 #include "engine/push/wal.h"
 #include "engine/push/wal_reader.h"
-#include "base/banned.h"
 
 #define BLOCK 4096     /* what a disk that cannot read one byte cannot read at least */
 #define GAPS_LOGGED 10 /* of a file; a line about the whole file follows */

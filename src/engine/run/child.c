@@ -29,7 +29,6 @@
 #include "engine/config_text.h"
 #include "engine/sandbox/sandbox.h"
 #include "engine/orders/runner_process.h"
-#include "base/banned.h"
 
 #define HANDED_MAX_BYTES ((size_t)8 << 20)
 #define ARGUMENTS_MAX 8

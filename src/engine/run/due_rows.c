@@ -3,7 +3,6 @@
 
 #include "base/str.h"
 #include "engine/run/due_rows.h"
-#include "base/banned.h"
 
 int due_rows_add(void *ctx, const struct fw_due_row *row)
 {

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/run/due_set.h"
-#include "base/banned.h"
 
 #define CHUNK 1024
 #define UNPLANNED (INT64_MAX / 2) /* orders after the plan's */

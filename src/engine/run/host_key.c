@@ -7,7 +7,6 @@
 #include "base/url.h"
 #include "engine/run/host_key.h"
 #include "feedwheel/store.h"
-#include "base/banned.h"
 
 /* In brackets, so that it cannot equal a name. */
 static void host_key_write_address(const unsigned char a[16], char out[HOST_KEY_MAX])

@@ -7,7 +7,6 @@
 #include "base/url.h"
 #include "engine/run/host_key.h"
 #include "engine/run/host_share.h"
-#include "base/banned.h"
 
 uint32_t host_share_of(const struct fw_feed *feed, uint64_t seed)
 {

@@ -27,7 +27,6 @@
 #include "engine/run/store_thread.h"
 #include "store/inbox.h"
 #include "api/account.h"
-#include "base/banned.h"
 
 #define POLL_MS 250
 #define WARN_MS FW_MINUTE_MS /* between two warnings of an error that is none of the store's */

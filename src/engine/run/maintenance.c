@@ -25,7 +25,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/run/maintenance.h"
-#include "base/banned.h"
 
 #define PROBE_EVERY_MS FW_HOUR_MS
 #define PROBE_MORE_MS FW_MINUTE_MS

@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "engine/run/name_cooldown.h"
-#include "base/banned.h"
 
 #define NAME_N 4096
 #define KEY_N 512

@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "engine/run/notify.h"
 #include "feedwheel/engine.h"
-#include "base/banned.h"
 
 #define MESSAGE_MAX 1000
 

@@ -10,7 +10,6 @@
 #include "engine/run/due_rows.h"
 #include "engine/settings.h"
 #include "engine/run/store_thread.h"
-#include "base/banned.h"
 
 /* limit of the wait for hosts that pause, here or at other workers */
 #define HOST_WAIT_MAX_MS FW_MINUTE_MS

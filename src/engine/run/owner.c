@@ -19,7 +19,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/run/owner_parts.h"
-#include "base/banned.h"
 
 /*
  * a lease lasts 6 heartbeats; a dead worker's shards are all taken two heartbeats after its lease

@@ -15,7 +15,6 @@
 #include "base/str.h"
 #include "engine/run/owner_parts.h"
 #include "store/driver.h"
-#include "base/banned.h"
 
 #define PICK_MAX 500 /* claims that one call loads */
 #define PICK_TRIES (4 * PICK_MAX)

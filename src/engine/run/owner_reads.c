@@ -18,7 +18,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/run/owner_parts.h"
-#include "base/banned.h"
 
 #define STEP_MS 20 /* time for reads in one step */
 #define SPAN_MIN_MS (10 * FW_SECOND_MS)

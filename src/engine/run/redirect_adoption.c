@@ -12,7 +12,6 @@
 #include "api/redirect_adoption.h"
 #include "store/driver.h"
 #include "store/feed_access.h"
-#include "base/banned.h"
 
 #define KIND FW_STR("redirect")
 #define KEPT_MS (365 * FW_DAY_MS)

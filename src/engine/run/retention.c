@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "api/retention.h"
-#include "base/banned.h"
 
 #define CALL_MS 100
 #define ENTRIES_EVERY_MS (6 * FW_HOUR_MS)

@@ -32,7 +32,6 @@
 #include "engine/orders/runner.h"
 #include "engine/run/child.h"
 #include "engine/sandbox/sandbox.h"
-#include "base/banned.h"
 
 #define PAGE ((size_t)4096)
 

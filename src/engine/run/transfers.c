@@ -24,7 +24,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/run/worker_parts.h"
-#include "base/banned.h"
 
 /* a run abandons nothing before it has lasted this many times straggler_timeout_ms */
 #define STRAGGLER_RUN 4

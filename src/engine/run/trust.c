@@ -15,7 +15,6 @@
 #include "engine/run/trust.h"
 #include "api/trust.h"
 #include "sched/rhythm.h"
-#include "base/banned.h"
 
 #define ON_ITS_WAY_MS FW_HOUR_MS
 

@@ -3,7 +3,6 @@
 
 #include "engine/run/visit_rules.h"
 #include "engine/settings.h"
-#include "base/banned.h"
 
 void visit_rules_of(const struct fw_config *c, struct visit_rules *out)
 {

@@ -24,7 +24,6 @@
 #include "engine/sandbox/sandbox.h"
 #include "fetch/fetch.h"
 #include "store/reach.h"
-#include "base/banned.h"
 
 #define DNS_PORT 53 /* over TCP, for long responses */
 

@@ -13,7 +13,6 @@
 
 #include "base/str.h"
 #include "engine/sandbox/sandbox.h"
-#include "base/banned.h"
 
 #ifdef __linux__
 

@@ -14,7 +14,6 @@
 
 #include "base/str.h"
 #include "engine/sandbox/sandbox.h"
-#include "base/banned.h"
 
 #ifdef __linux__
 /* The same on all architectures except alpha, whose headers define them. */

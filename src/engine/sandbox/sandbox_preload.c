@@ -14,7 +14,6 @@
 #include "fetch/fetch.h"
 #include "parse/parse.h"
 #include "store/reach.h"
-#include "base/banned.h"
 
 #define LINE_MAX_BYTES 1024
 

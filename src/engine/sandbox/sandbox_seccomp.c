@@ -25,7 +25,6 @@
 
 #include "base/str.h"
 #include "engine/sandbox/sandbox.h"
-#include "base/banned.h"
 
 #if FW_HAVE_SECCOMP
 

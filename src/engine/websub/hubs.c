@@ -28,7 +28,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/websub/hubs.h"
-#include "base/banned.h"
 
 #define TICK_MS 200
 #define COUNTS_MS (2 * FW_SECOND_MS)

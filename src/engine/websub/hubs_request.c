@@ -16,7 +16,6 @@
 #include "base/url.h"
 #include "engine/websub/hubs.h"
 #include "sched/due.h"
-#include "base/banned.h"
 
 #define SOON_MS (5 * FW_MINUTE_MS)
 #define UNSUBSCRIBE_TRIES 3

@@ -12,7 +12,6 @@
 #include "engine/lead.h"
 #include "engine/websub/websub.h"
 #include "engine/websub/websub_requests.h"
-#include "base/banned.h"
 
 #define HINT_WHY "the hub's ping; at most one fetch a minute"
 #define HINT_GAP_MS FW_MINUTE_MS /* minimum time from a feed's last visit to a poll for a hint */

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "engine/websub/websub_records.h"
-#include "base/banned.h"
 
 /* retention after the last due time, in case there is no leader */
 #define RECORD_EXPIRY_MS (100 * FW_DAY_MS)

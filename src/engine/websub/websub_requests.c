@@ -8,7 +8,6 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "engine/websub/websub_requests.h"
-#include "base/banned.h"
 
 /* ---- the desired subscription -------------------------------------------- */
 

@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "engine/websub/websub_rules.h"
-#include "base/banned.h"
 
 #define BACKOFF_MS FW_HOUR_MS
 #define BACKOFF_MAX_MS (7 * FW_DAY_MS)

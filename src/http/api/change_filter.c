@@ -3,7 +3,6 @@
  * Which changes a client of /v1/changes or /v1/stream wants: the parameters feed, folder and types.
  */
 #include "http/server/http.h"
-#include "base/banned.h"
 
 struct feed_reading {
 	struct change_filter *f;

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define LIMIT 100
 #define LIMIT_MAX 1000

@@ -26,7 +26,6 @@
 #include "feedwheel/deliver.h"
 #include "api/view.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define BUSY_RETRY_MS (5 * FW_SECOND_MS)
 #define KEY_MAX 255

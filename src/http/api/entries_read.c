@@ -13,7 +13,6 @@
 #include "api/folder.h"
 #include "api/view.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define LIMIT 50
 #define LIMIT_MAX 1000

@@ -47,7 +47,6 @@
 #include "api/view.h"
 #include "http/api/entry_stream.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define READERS_MAX ((size_t)10000)
 #define READERS_SHARE(places) ((places) / 4 * 3) /* of serve_connections_max */

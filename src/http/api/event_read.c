@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "http/api/event_read.h"
-#include "base/banned.h"
 
 #define DIGITS_MAX 18
 

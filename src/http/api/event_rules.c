@@ -10,7 +10,6 @@
 #include "feedwheel/ingest.h"
 #include "http/api/event_read.h"
 #include "http/api/event_rules.h"
-#include "base/banned.h"
 
 struct event_rules *event_rules_create(const struct fw_config *c)
 {

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "http/api/event_rules.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 /* The ring is full (FW_EAGAIN), there is no id (FW_ESTALE), the server is stopping (FW_EGONE). */
 static enum MHD_Result push_refuse(struct request *r, int rc)

@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "base/url.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define LIMIT 100
 #define LIMIT_MAX 1000

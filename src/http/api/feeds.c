@@ -11,7 +11,6 @@
 #include "api/feed_login.h"
 #include "api/view.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define VISITS 10
 #define VISITS_MAX 1000

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/when.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define DEAD_LIMIT 100
 #define DEAD_LIMIT_MAX 1000

@@ -18,7 +18,6 @@
 #include "api/quota.h"
 #include "http/auth/bucket.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define BUSY_RETRY_MS (3 * FW_SECOND_MS)
 

@@ -2,7 +2,6 @@
 #include <openssl/evp.h>
 
 #include "http/auth/basic.h"
-#include "base/banned.h"
 
 bool basic_read(struct fw_str header, char buffer[BASIC_MAX], struct fw_str *name, struct fw_str *password)
 {

@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "http/auth/bucket.h"
-#include "base/banned.h"
 
 struct bucket {
 	uint64_t sender;

@@ -12,7 +12,6 @@
 
 #include "base/hash.h"
 #include "http/auth/limiter.h"
-#include "base/banned.h"
 
 struct auth_slot {
 	uint64_t network; /* 0: empty */

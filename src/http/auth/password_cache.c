@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "http/auth/password_cache.h"
-#include "base/banned.h"
 
 #define KEY_BYTES 32
 #define HMAC_BYTES 32 /* SHA-256 */

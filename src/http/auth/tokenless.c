@@ -3,7 +3,6 @@
 #include "base/cidr.h"
 #include "base/str.h"
 #include "http/auth/tokenless.h"
-#include "base/banned.h"
 
 static void header_set_once(struct fw_str *to, struct fw_str value)
 {

@@ -21,7 +21,6 @@
 #include "base/log.h"
 #include "http/auth/limiter.h"
 #include "http/auth/tokens.h"
-#include "base/banned.h"
 
 #define FIRST_READ_MS (3 * FW_SECOND_MS) /* how long auth_open() waits for the store */
 

@@ -3,7 +3,6 @@
 #include "api/meter.h"
 #include "http/metrics/prom.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 static const struct {
 	const char *name, *help;

@@ -9,7 +9,6 @@
 #include "base/offset_clock.h"
 #include "http/metrics/prom.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define READY_FILL 0.9 /* fill of the fullest ring above which /readyz fails, so that pushes go to another server */
 

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "http/metrics/prom.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define ORDERS_MAX 1000
 #define ENOUGH 1 /* stops a listing */

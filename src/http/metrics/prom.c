@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 #include "http/metrics/prom.h"
-#include "base/banned.h"
 
 void metric_head(struct fw_buf *b, const char *name, const char *type, const char *help)
 {

@@ -2,7 +2,6 @@
 /* The metrics of hubs. */
 #include "http/metrics/prom.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 void http_websub_metrics(struct fw_buf *b, struct http *h)
 {

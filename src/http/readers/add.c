@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "http/readers/add.h"
 #include "http/readers/address.h"
-#include "base/banned.h"
 
 /*
  * Open an address, which address_close() follows in any case. False: responded. *why: the address

@@ -7,7 +7,6 @@
 #include "api/fetch_url.h"
 #include "base/clock.h"
 #include "base/url.h"
-#include "base/banned.h"
 
 #define ADDRESS_FETCH_MS (15 * FW_SECOND_MS)
 

@@ -5,7 +5,6 @@
 #include "base/xml.h"
 #include "api/view.h"
 #include "http/readers/content.h"
-#include "base/banned.h"
 
 int64_t reader_seconds(int64_t ms)
 {

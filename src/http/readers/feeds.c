@@ -3,7 +3,6 @@
 #include "http/readers/feeds.h"
 #include "http/readers/icons.h"
 #include "http/readers/subscriptions.h"
-#include "base/banned.h"
 
 struct feeds_reading {
 	struct reader_feeds *out;

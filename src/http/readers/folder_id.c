@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/hash.h"
 #include "http/readers/folder_id.h"
-#include "base/banned.h"
 
 int64_t http_folder_id(struct fw_str name)
 {

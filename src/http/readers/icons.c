@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/url.h"
 #include "http/readers/icons.h"
-#include "base/banned.h"
 
 #define FAVICON "{\"favicon\":"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* A reader's request: entrance, parameters, responses. */
 #include "http/readers/reader.h"
-#include "base/banned.h"
 
 /* ---- responses ------------------------------------------------------------------------------- */
 

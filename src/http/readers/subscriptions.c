@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/url.h"
 #include "base/utf8.h"
-#include "base/banned.h"
 
 #define SUBSCRIPTIONS_URL_SHOWN 200 /* bytes of an address that is refused */
 

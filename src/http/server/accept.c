@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "http/server/accept.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define FULL_MS 10           /* with all connections in use: time between two checks for a free one */
 #define SHORT_MS 100         /* pause after EMFILE and ENOMEM */

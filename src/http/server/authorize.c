@@ -4,7 +4,6 @@
 #include "api/account.h"
 #include "http/auth/limiter.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 bool http_account_is_foreign(struct request *r)
 {

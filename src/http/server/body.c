@@ -13,7 +13,6 @@
 
 #include "http/server/body.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define DROP_FACTOR 8 /* at most this many times the route's limit is read and discarded, plus DROP_MIN */
 #define DROP_MIN ((size_t)1 << 16)

@@ -9,7 +9,6 @@
  */
 #include "base/cidr.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 int http_proxies_init(struct http_proxies *p, const char *list, struct fw_err *err)
 {

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define TICKS_IN_LIMIT 10 /* walks within the shortest timeout, which is exact to a tenth */
 #define TICK_MIN_MS 20

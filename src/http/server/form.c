@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/err.h"
 #include "http/server/form.h"
-#include "base/banned.h"
 
 /* Decode s into *to, which has room for it, and move *to behind the result. */
 static struct fw_str form_decode(struct fw_str s, char **to)

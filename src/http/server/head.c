@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define LENGTH_DIGITS 18
 #define HEADER_LINE_MAX 32768

@@ -25,7 +25,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define SPARE_MAX 256 /* length of a thread's free list of requests */
 #define SPARE_BODY_BYTES 16384

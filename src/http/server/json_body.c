@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Bodies in JSON: objects whose members a table describes. */
 #include "http/server/http.h"
-#include "base/banned.h"
 
 json_t *http_json_body(struct request *r, enum MHD_Result *ok)
 {

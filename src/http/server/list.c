@@ -11,7 +11,6 @@
 #include "base/url.h"
 #include "api/view.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define ARENA_BYTES ((size_t)8 << 20)
 #define ETAG_MAX 40

@@ -25,7 +25,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define RING_BYTES ((size_t)1 << 20) /* for each server thread */
 #define PAUSE_MS 20

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "api/store_link.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define POOL_LAST_N 64
 #define POOL_PASSED_MAX 8

@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define RETRY_AFTER_S "1"
 

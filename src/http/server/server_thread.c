@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "http/server/server_thread.h"
-#include "base/banned.h"
 
 #define QUEUE_MAX 64
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "http/server/http.h"
-#include "base/banned.h"
 
 #define PEM_MAX ((size_t)1 << 20)
 

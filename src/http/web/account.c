@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "http/readers/subscriptions.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 /* ---- the page -------------------------------------------------------------------------------- */
 

@@ -7,7 +7,6 @@
 #include "base/url.h"
 #include "http/readers/address.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define ADD_ENTRIES 5    /* shown of a feed */
 #define ADD_CHOICES 20   /* feeds that a page names */

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "http/web/web.h"
 #include "picture/timeline.h"
-#include "base/banned.h"
 
 #define ADMIN_RUNS 20                     /* listed */
 #define ADMIN_BARS 20000                  /* in one picture */

@@ -5,7 +5,6 @@
  */
 #include "base/hash.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 uint64_t web_static_hash(const char *text)
 {

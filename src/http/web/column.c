@@ -9,7 +9,6 @@
 #include "api/feed_remedy.h"
 #include "http/readers/subscriptions.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define COLUMN_FEEDS_MAX 300 /* all of so many are in the page */
 

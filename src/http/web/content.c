@@ -17,7 +17,6 @@
 #include "base/url.h"
 #include "base/xml.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define CONTENT_ID_MAX 20 /* of a video */
 

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/url.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define ENTRY_ATTACHMENTS_MAX 50
 

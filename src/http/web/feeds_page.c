@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/url.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define FEEDS_SHOWN 100 /* of one page */
 

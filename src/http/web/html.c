@@ -7,7 +7,6 @@
 #include "base/url.h"
 #include "base/xml.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 /* ---- text ------------------------------------------------------------------------------------ */
 

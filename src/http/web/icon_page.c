@@ -2,7 +2,6 @@
 /* The page: the icon of a feed that the account subscribes. */
 #include "http/readers/icons.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 struct web_icon_of {
 	struct fw_arena *a;

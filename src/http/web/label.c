@@ -5,7 +5,6 @@
  */
 #include "base/err.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 static int label_keep(void *ctx, const struct fw_label *label)
 {

@@ -7,7 +7,6 @@
 #include <assert.h>
 
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define NOTICE_COOKIE "fw_notice"
 

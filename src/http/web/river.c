@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/xml.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define RIVER_PAGE 25                  /* entries of one page: about what a window shows, so that it is there soon */
 #define RIVER_PART 50                  /* entries that the script appends at once */

@@ -13,7 +13,6 @@
 #include "api/token.h"
 #include "base/clock.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define SESSION_MS (30 * FW_DAY_MS)
 #define SESSION_COOKIE "fw_session"

@@ -2,7 +2,6 @@
 /* The page: entries become read, unread and starred. */
 #include "base/clock.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define STATE_IDS_MAX 10000
 

@@ -6,7 +6,6 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "http/web/web.h"
-#include "base/banned.h"
 
 #define ARENA_BYTES ((size_t)64 << 20)
 

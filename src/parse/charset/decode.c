@@ -19,7 +19,6 @@
 #include "parse/charset/charset.h"
 #include "parse/charset/decode.h"
 #include "parse/charset/table.h"
-#include "base/banned.h"
 
 #define BATCH ((size_t)512)
 

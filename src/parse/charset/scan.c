@@ -2,8 +2,6 @@
 /* The XML class of each byte. */
 #include "parse/charset/scan.h"
 
-#include "base/banned.h"
-
 enum {
 	N = SCAN_NAME,
 	NS = SCAN_NAME | SCAN_START,

@@ -6,8 +6,6 @@
 #include "base/str.h"
 #include "parse/charset/sniff.h"
 
-#include "base/banned.h"
-
 #define SNIFF_HEAD 4096
 #define SNIFF_PAGE_HEAD ((size_t)256 * 1024)
 

@@ -11,8 +11,6 @@
 #include "parse/date/date.h"
 #include "parse/date/parts.h"
 
-#include "base/banned.h"
-
 /* ---- fast paths ------------------------------------------------------------------------------ */
 
 /* "+02:00" or "-0500" as the whole rest of s. */

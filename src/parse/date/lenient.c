@@ -8,8 +8,6 @@
 #include "base/clock.h"
 #include "parse/date/parts.h"
 
-#include "base/banned.h"
-
 /* NONE: not a year */
 static int date_full_year(int value, size_t digits)
 {

@@ -6,8 +6,6 @@
 #include "base/utf8.h"
 #include "parse/date/parts.h"
 
-#include "base/banned.h"
-
 static int digit_value(uint32_t c)
 {
 	/* ASCII, full width, Arabic-Indic, Persian */

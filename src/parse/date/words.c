@@ -7,8 +7,6 @@
 #include "base/utf8.h"
 #include "parse/date/parts.h"
 
-#include "base/banned.h"
-
 int fw_date_english_month(const char *p)
 {
 	static const char names[] = "janfebmaraprmayjunjulaugsepoctnovdec";

@@ -11,8 +11,6 @@
 #include "base/clock.h"
 #include "parse/date/parts.h"
 
-#include "base/banned.h"
-
 /* Folded, without the part before the '/'; words are joined by '_'. */
 static const struct {
 	int16_t min;

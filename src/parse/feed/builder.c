@@ -19,8 +19,6 @@
 #include "parse/html/text.h"
 #include "parse/html/title.h"
 
-#include "base/banned.h"
-
 #define OBJECT_CHECKED 64
 
 void fw_list_append(void *list, void *item, size_t next_offset)

@@ -11,8 +11,6 @@
 #include "parse/feed/builder.h"
 #include "parse/feed/detach.h"
 
-#include "base/banned.h"
-
 #define BLOCK ((size_t)16)
 #define PER_WORD 64 /* blocks */
 

@@ -14,8 +14,6 @@
 #include "parse/feed/people.h"
 #include "parse/feed/texts.h"
 
-#include "base/banned.h"
-
 /* ---- roots ----------------------------------------------------------------------------------- */
 
 static enum fw_format rss_version(struct fw_str v)

@@ -9,8 +9,6 @@
 #include "parse/html/text.h"
 #include "parse/html/token.h"
 
-#include "base/banned.h"
-
 /* ---- contexts and fields --------------------------------------------------------------------- */
 
 bool fw_in_entry(const struct fw_builder *b, enum fw_context where)

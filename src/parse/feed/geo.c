@@ -10,8 +10,6 @@
  */
 #include "parse/feed/geo.h"
 
-#include "base/banned.h"
-
 #define POSITIONS_MAX 20000
 #define MORE_BYTES ((size_t)256 << 10) /* memory of further shapes, beside the document's length */
 

@@ -9,8 +9,6 @@
 #include "base/str.h"
 #include "parse/feed/json_repair.h"
 
-#include "base/banned.h"
-
 struct repair {
 	struct fw_str s;
 	size_t i;

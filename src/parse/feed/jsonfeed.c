@@ -18,8 +18,6 @@
 #include "parse/feed/normalize.h"
 #include "parse/feed/people.h"
 
-#include "base/banned.h"
-
 #define NEST_MAX 32
 #define MEMBERS_MAX 1000 /* per list or object */
 #define PROBE_BYTES ((size_t)4096)

@@ -7,8 +7,6 @@
 #include "parse/feed/links.h"
 #include "parse/html/token.h"
 
-#include "base/banned.h"
-
 /* ---- links ----------------------------------------------------------------------------------- */
 
 void fw_link_add(struct fw_builder *b, struct fw_link **list, struct fw_str rel, struct fw_str href)

@@ -13,8 +13,6 @@
 #include "parse/charset/scan.h"
 #include "parse/feed/lookahead.h"
 
-#include "base/banned.h"
-
 #define SEARCHES 4
 
 struct lookahead_tag {

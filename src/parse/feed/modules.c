@@ -11,8 +11,6 @@
 #include "parse/feed/modules.h"
 #include "parse/feed/texts.h"
 
-#include "base/banned.h"
-
 #define OBJECT_MEMBERS_MAX 50
 #define LIST_VALUES_MAX 1000
 #define NEST_MAX 8

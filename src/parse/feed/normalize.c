@@ -15,8 +15,6 @@
 #include "parse/feed/normalize.h"
 #include "parse/html/embed.h"
 
-#include "base/banned.h"
-
 #define TITLE_MAX 4096
 #define TEXT_MAX (2u << 20)
 #define ID_MAX 4096

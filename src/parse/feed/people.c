@@ -5,8 +5,6 @@
  */
 #include "parse/feed/people.h"
 
-#include "base/banned.h"
-
 void fw_person_start(struct fw_start_event *w)
 {
 	w->frame->obj = FW_NEW(w->b, struct fw_person);

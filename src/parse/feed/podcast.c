@@ -10,8 +10,6 @@
 #include "parse/feed/builder.h"
 #include "parse/feed/podcast.h"
 
-#include "base/banned.h"
-
 #define URL_MAX ((size_t)4096)
 
 bool fw_podcast_guid(struct fw_str url, char guid[FW_PODCAST_GUID_MAX])

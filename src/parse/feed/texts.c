@@ -6,8 +6,6 @@
 #include "parse/feed/links.h"
 #include "parse/feed/texts.h"
 
-#include "base/banned.h"
-
 #define CONTENT_DATA_MAX ((size_t)256 << 10) /* bytes in base64 */
 
 /* ---- how to read a text ---------------------------------------------------------------------- */

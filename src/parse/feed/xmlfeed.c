@@ -22,8 +22,6 @@
 #include "parse/feed/xmlfeed.h"
 #include "parse/html/token.h"
 
-#include "base/banned.h"
-
 /* nested elements without an end tag */
 #define MISSING_ENDS_MAX ((size_t)16)
 

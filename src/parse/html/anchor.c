@@ -16,7 +16,6 @@
 #include "parse/html/anchor.h"
 #include "parse/html/token.h"
 #include "parse/html/value.h"
-#include "base/banned.h"
 
 #define NAMES_MAX 4096 /* of each kind in one content; further names are ignored */
 #define NAME_BYTES 128

@@ -16,7 +16,6 @@
 #include "parse/html/text.h"
 #include "parse/html/value.h"
 #include "parse/html/write.h"
-#include "base/banned.h"
 
 #define LISTED_URL_MAX 2048  /* a longer URL is not listed, but still becomes a link */
 #define LISTED_TITLE_MAX 512 /* bytes of a listed title */

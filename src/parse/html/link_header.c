@@ -6,7 +6,6 @@
  */
 #include "base/url.h"
 #include "parse/html/link_header.h"
-#include "base/banned.h"
 
 struct link_cursor {
 	const char *at, *end;

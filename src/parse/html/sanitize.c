@@ -24,7 +24,6 @@
 #include "parse/html/sanitize.h"
 #include "parse/html/value.h"
 #include "parse/html/write.h"
-#include "base/banned.h"
 
 #define MAX_FORMAT 24
 #define MAX_ATTRS 60

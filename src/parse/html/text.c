@@ -7,7 +7,6 @@
 #include "parse/charset/scan.h"
 #include "parse/html/text.h"
 #include "parse/html/token.h"
-#include "base/banned.h"
 
 /* Would a browser decode this reference? "&#...", or a known name with a semicolon. */
 static bool is_reference(struct fw_str s)

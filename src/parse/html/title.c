@@ -5,8 +5,6 @@
 #include "parse/html/title.h"
 #include "parse/html/token.h"
 
-#include "base/banned.h"
-
 /* Tags that are never meant as text, or that must never be treated as text. */
 static bool tag_is_evident(enum fw_el el)
 {

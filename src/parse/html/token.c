@@ -10,7 +10,6 @@
  */
 #include "parse/charset/entity.h"
 #include "parse/html/token.h"
-#include "base/banned.h"
 
 /* ---- elements -------------------------------------------------------------------------------- */
 

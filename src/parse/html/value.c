@@ -3,7 +3,6 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "parse/html/value.h"
-#include "base/banned.h"
 
 /* ---- URLs ------------------------------------------------------------------------------------ */
 

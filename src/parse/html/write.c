@@ -7,7 +7,6 @@
  */
 #include "parse/html/value.h"
 #include "parse/html/write.h"
-#include "base/banned.h"
 
 /* ---- what may stand where (HTML standard, section 13.2.6.4) ---------------------------------- */
 

@@ -20,7 +20,6 @@
 #include "base/utf8.h"
 #include "store/mysql/mysql.h"
 #include "store/sql/search.h"
-#include "base/banned.h"
 
 #define ARRAY_MIN 4   /* fewer rows travel as text with the other statements */
 #define ROW_FROM '\1' /* the text between these two is repeated for each row */

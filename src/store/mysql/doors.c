@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "store/mysql/mysql.h"
-#include "base/banned.h"
 
 #define REFUSE(text) " SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '" text "';"
 #define RESCHEDULE(set)                                                                                            \

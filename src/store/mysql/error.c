@@ -9,7 +9,6 @@
 #include <mysqld_error.h>
 
 #include "store/mysql/mysql.h"
-#include "base/banned.h"
 
 /* codes that one of the two mysqld_error.h lacks */
 #define ER_STATEMENT_TIMEOUT_MARIADB 1969

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The checks of `doctor`: settings of the server, and on demand the integrity of all rows. */
 #include "store/mysql/mysql.h"
-#include "base/banned.h"
 
 struct mysql_inspection {
 	fw_inspect_cb *cb;

@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "store/dsn.h"
 #include "store/mysql/mysql.h"
-#include "base/banned.h"
 
 static _Thread_local struct mysql_db *limit_reads; /* the library tells its callback the socket only */
 

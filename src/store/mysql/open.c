@@ -16,7 +16,6 @@
 #include "store/driver.h"
 #include "store/sql/open.h"
 #include "store/mysql/mysql.h"
-#include "base/banned.h"
 
 #define CONNECT_TIMEOUT_S 10
 #define LOGIN_PLUGIN 2 /* MYSQL_CLIENT_AUTHENTICATION_PLUGIN, of a header of inner parts */

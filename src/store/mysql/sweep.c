@@ -19,7 +19,6 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "store/mysql/occurrences.h"
-#include "base/banned.h"
 
 #define SHARE 8          /* a walk is due when there are entries / SHARE documents to remove */
 #define CHECK_MS 60000   /* interval between two checks */

@@ -27,7 +27,6 @@
 #include "store/sql/search.h"
 #include "query/query.h"
 #include "query/words.h"
-#include "base/banned.h"
 
 #define STEP_BYTES ((size_t)1 << 20) /* of text per step, about */
 #define ID_BYTES 16                  /* maximum length of a document's id in a query, about */

@@ -18,7 +18,6 @@
 #include "base/utf8.h"
 #include "store/postgres/postgres.h"
 #include "store/sql/search.h"
-#include "base/banned.h"
 
 #define RESULT_TIMEOUT_MS 90000 /* after this long without a byte the server counts as gone */
 #define SENT_MAX 1000           /* then the results are read */

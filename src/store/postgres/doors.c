@@ -8,7 +8,6 @@
  * that writes has the rights of the store's owner, so that a role needs only those on the view.
  */
 #include "store/postgres/postgres.h"
-#include "base/banned.h"
 
 #define CHANNEL "'feedwheel_' || left(TG_TABLE_SCHEMA, 50)"
 #define RESUMED "(NEW.status IS DISTINCT FROM OLD.status AND NEW.status = 'active')"

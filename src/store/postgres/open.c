@@ -15,7 +15,6 @@
 #include "store/sql/open.h"
 #include "store/postgres/postgres.h"
 #include "store/sql/search.h"
-#include "base/banned.h"
 
 #define CONNECT_S "10"
 #define STATEMENT_MS 60000 /* limit for one statement */

@@ -17,7 +17,6 @@
 #include "store/sql/search.h"
 #include "query/query.h"
 #include "query/words.h"
-#include "base/banned.h"
 
 #define STEP_ROWS 100               /* per transaction */
 #define VECTOR_MAX ((size_t)900000) /* PostgreSQL's limit is 1 MiB of words and positions */

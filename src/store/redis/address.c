@@ -8,7 +8,6 @@
 
 #include "store/feed_access.h"
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define TRIES 20
 /* pause between two tries; after TRIES of them the other process counts as dead */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define PRUNE_STEP 2000 /* changes per cell */
 

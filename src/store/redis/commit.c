@@ -26,7 +26,6 @@
 
 #include "base/map.h"
 #include "store/redis/commit.h"
-#include "base/banned.h"
 
 #define TRIES 20
 #define RESERVE_TIMEOUT_MS 10000 /* time limit for storing entries after their ids are reserved */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "store/redis/commit.h"
-#include "base/banned.h"
 
 #define CHUNK 32 /* visits per chunk: script/head.lua */
 

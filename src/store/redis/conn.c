@@ -29,7 +29,6 @@
 #include "base/clock.h"
 #include "store/dial.h"
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define PUSH_BYTES ((size_t)1 << 16) /* this many unsent bytes are sent before the exchange */
 #define DEPTH_MAX 7                  /* arrays in arrays; ours have two */

@@ -13,7 +13,6 @@
 
 #include "query/query.h"
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 /* ids rise with seen_ms, except for clocks and processes that differ by less than this */
 #define SEEN_SLACK_MS 60000

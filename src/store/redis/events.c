@@ -11,7 +11,6 @@
 
 #include "base/ids.h"
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define STEP 1000
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define TRIES 20
 

@@ -25,7 +25,6 @@
 #include "base/json.h"
 #include "store/inbox.h"
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define TRIES 20
 #define ROUNDS 50

@@ -4,7 +4,6 @@
  * rows.
  */
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 /* ---- the server ------------------------------------------------------------------------------ */
 

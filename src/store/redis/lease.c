@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define TRIES 10
 /*

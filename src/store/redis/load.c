@@ -6,7 +6,6 @@
 
 #include "base/map.h"
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define TRIES 20
 

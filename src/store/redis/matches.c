@@ -11,7 +11,6 @@
 
 #include "base/map.h"
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define PAGE 500
 

@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define REDIRECTS 5
 #define CONNECT_MS 5000

@@ -8,7 +8,6 @@
  * 0's (commit.c); it has no part in its transaction, because nobody was told of the order.
  */
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 _Static_assert(RS_CELLS <= FW_ORDERS_PARTS, "a part for each cell");
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define STATE_TAIL ((size_t)38) /* " new last" at the end of a schedule row */
 #define SHARD_DIGITS 4

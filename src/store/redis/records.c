@@ -10,7 +10,6 @@
 #include <assert.h>
 
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define LIST_STEP 200
 

@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 const struct rs_reply rs_nil = {.type = RS_NIL};
 

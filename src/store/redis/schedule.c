@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define FEEDS_AT_ONCE 4000 /* feeds per read, about; but one shard at least */
 #define SHARDS_AT_ONCE 32

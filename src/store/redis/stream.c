@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 static void stream_word(struct rs_conn *c, int64_t n)
 {

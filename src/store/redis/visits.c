@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "store/redis/redis.h"
-#include "base/banned.h"
 
 #define HISTORY 500 /* visits of a feed per read */
 #define BATCH 500

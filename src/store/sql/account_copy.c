@@ -6,7 +6,6 @@
 #include <assert.h>
 
 #include "store/sql/accounts.h"
-#include "base/banned.h"
 
 static const struct account_table {
 	const char *list; /* first the numbers, then the texts */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "store/sql/accounts.h"
-#include "base/banned.h"
 
 /* ---- edit ------------------------------------------------------------------------------------ */
 

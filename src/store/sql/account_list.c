@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "store/sql/accounts.h"
-#include "base/banned.h"
 
 #define MOST 4 /* a fourth of all feeds */
 

@@ -12,7 +12,6 @@
 
 #include "base/map.h"
 #include "store/sql/accounts.h"
-#include "base/banned.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

@@ -16,7 +16,6 @@
 #include "query/words.h"
 #include "store/fields.h"
 #include "store/sql/accounts.h"
-#include "base/banned.h"
 
 #define WALK_MIN 500
 #define WALK_MAX 20000

@@ -5,7 +5,6 @@
  * accounts, so that nobody comes to read what that login protects meanwhile.
  */
 #include "store/sql/accounts.h"
-#include "base/banned.h"
 
 #define PAST_LIMIT                                                                                     \
 	"the account has as many feeds as it may have (account_feeds_max in feedwheel.conf(5)): leave" \

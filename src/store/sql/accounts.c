@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "store/sql/accounts.h"
-#include "base/banned.h"
 
 int store_account_missing(const char *store, struct fw_err *err)
 {

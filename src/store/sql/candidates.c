@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "store/sql/candidates.h"
 
-#include "base/banned.h"
-
 /* How a part of the query is decided. */
 enum part_kind { PART_REST, PART_FEED, PART_WORDS };
 

@@ -8,7 +8,6 @@
 
 #include "store/fields.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 #define PAGE 5000 /* changes per statement: some client libraries buffer a whole result */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The deep check: inconsistencies between tables, the same on all engines. */
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 #define ABSENT(table, condition) "NOT EXISTS (SELECT 1 FROM " table " WHERE " condition ")"
 #define NUMBER(name) "(SELECT value FROM meta WHERE name = '" name "')"

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 /* The state of a commit. v: its outcomes in the order of their rows. */
 struct commit_work {

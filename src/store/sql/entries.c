@@ -23,7 +23,6 @@
 #include "base/map.h"
 #include "store/fields.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 /* ---- items: the entries being stored --------------------------------------------------------- */
 

@@ -7,7 +7,6 @@
 #include "store/fields.h"
 #include "store/sql/candidates.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 int sql_entry_id_seen_before(struct sql *s, int64_t before_ms, int64_t *id, struct fw_err *err)
 {

@@ -4,7 +4,6 @@
 
 #include "base/ids.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 #define PAGE 1000 /* rows per result */
 

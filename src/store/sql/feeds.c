@@ -13,7 +13,6 @@
 #include "store/fields.h"
 #include "store/feed_access.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 #define PAGE 500        /* rows per result: some client libraries buffer it whole */
 #define LOOK_MAX 4096   /* feeds that a list by state looks at one by one */

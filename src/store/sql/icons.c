@@ -8,7 +8,6 @@
 
 #include "base/hash.h"
 #include "store/sql/accounts.h"
-#include "base/banned.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "store/inbox.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 #define CONTROL_MAX 10000 /* messages taken at once; while more wait, no feed is taken */
 #define ARENA_KEPT_BYTES ((size_t)1 << 20)

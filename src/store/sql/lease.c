@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "store/driver.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 /*
  * How much earlier than the end of its lease a worker stops sending requests: a tenth, for clock

@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "store/fields.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 #define APPEND_MIN 200 /* with fewer feeds an INSERT takes fewer round trips */
 

@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 #define PAGE 1000 /* rows per result: the callback may take its time */
 

@@ -4,7 +4,6 @@
 
 #include "store/dsn.h"
 #include "store/sql/open.h"
-#include "base/banned.h"
 
 int sql_open_server(const struct store_driver *driver, const struct sql_server *server,
 	const struct fw_store_config *cfg, struct store **out, struct fw_err *err)

@@ -6,7 +6,6 @@
  * the new version, or it waits for the commit's end.
  */
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 struct entry_counter {
 	int64_t last, orders;

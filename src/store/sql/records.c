@@ -2,7 +2,6 @@
 /* Records: a small key-value table for feedwheel's parts, in order of kind and key. */
 #include "store/driver.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 #define PAGE 200 /* rows per result, of at most 64 KiB each */
 #define COLUMNS "kind, record_key, value, at_ms, until_ms"

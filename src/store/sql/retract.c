@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 static int retract_compare(const void *a, const void *b)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Read the due set: narrow rows of adjacent shards, in key order. */
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 /* Per statement: some client libraries buffer a whole result in memory. */
 #define SHARDS_AT_ONCE 32

@@ -4,7 +4,6 @@
 
 #include "base/buf.h"
 #include "store/sql/schema.h"
-#include "base/banned.h"
 
 #define N " BIGINT NOT NULL"
 #define N0 " BIGINT NOT NULL DEFAULT 0"

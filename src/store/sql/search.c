@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "store/sql/search.h"
 #include "query/words.h"
-#include "base/banned.h"
 
 #define STEP_MS 50
 #define CATCH_UP_ROWS 2000 /* a search indexes up to this many itself */

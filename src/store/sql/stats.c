@@ -4,7 +4,6 @@
 
 #include "store/accounts.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 #define VISITS_STEP 2000
 #define ENTRIES_STEP 200

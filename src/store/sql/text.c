@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "store/fields.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 /* ---- field tables ---------------------------------------------------------------------------- */
 

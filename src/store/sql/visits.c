@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "store/fields.h"
 #include "store/sql/core.h"
-#include "base/banned.h"
 
 #define PAGE 500
 #define APPEND_MIN 250      /* visits per commit: fewer are pipelined with the other statements */

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "store/sqlite/sqlite.h"
-#include "base/banned.h"
 
 #define CHECKPOINT_FRAMES (SQLITE_WAL_BYTES / SQLITE_PAGE_BYTES)
 

@@ -12,7 +12,6 @@
 #include "api/account.h"
 #include "base/buf.h"
 #include "store/sqlite/sqlite.h"
-#include "base/banned.h"
 
 #define APPEND_ROWS 32  /* rows per INSERT */
 #define APPEND_VALUES 8 /* values per row, at most */

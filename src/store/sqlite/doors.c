@@ -4,7 +4,6 @@
  * Each change does what its command does: `feedwheel set`, `pause`, `resume` or `fetch-now`.
  */
 #include "store/sqlite/sqlite.h"
-#include "base/banned.h"
 
 #define REMEDY ": an UPDATE may set title, folder, interval_ms, status and due_at"
 #define CHANGED(column) "NEW." column " IS NOT OLD." column

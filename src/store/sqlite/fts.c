@@ -16,7 +16,6 @@
 #include "store/sql/search.h"
 #include "store/sqlite/sqlite.h"
 #include "query/query.h"
-#include "base/banned.h"
 
 #define STEP_ROWS 2500
 #define STEP_BYTES ((size_t)1 << 20)

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "store/sqlite/sqlite.h"
-#include "base/banned.h"
 
 #define DISK_LOW_MIB 512
 #define DISK_FULL_MIB 16

@@ -17,7 +17,6 @@
 #include "base/hash.h"
 #include "store/sql/open.h"
 #include "store/sqlite/sqlite.h"
-#include "base/banned.h"
 
 #define PROGRESS_STEPS 10000 /* instructions between two looks at the limit: well below 1 ms */
 #define CACHE_BYTES ((size_t)8 << 20)

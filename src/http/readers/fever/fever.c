@@ -11,7 +11,6 @@
 #include "http/readers/content.h"
 #include "http/readers/feeds.h"
 #include "http/readers/icons.h"
-#include "base/banned.h"
 
 /* Feeds without an icon have this one: 1 transparent pixel. The others follow it. */
 #define FAVICON_ID 1

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/clock.h"
 #include "http/readers/fever/fever.h"
-#include "base/banned.h"
 
 bool fever_key_read(struct fw_str s, char out[FEVER_KEY_LEN + 1])
 {

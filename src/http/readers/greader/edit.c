@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "http/readers/greader/greader.h"
-#include "base/banned.h"
 
 #define LABELS_MAX 100 /* tags of one edit */
 #define EXPECTED_TAG "user/-/state/com.google/..., or user/-/label/NAME"

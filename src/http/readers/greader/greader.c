@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The Google Reader API: the entrance of its routes. */
 #include "http/readers/greader/greader.h"
-#include "base/banned.h"
 
 enum MHD_Result greader_ok(struct reader *rd)
 {

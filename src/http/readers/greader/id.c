@@ -4,7 +4,6 @@
 #include "feedwheel/types.h"
 #include "api/account.h"
 #include "http/readers/greader/id.h"
-#include "base/banned.h"
 
 #define HEX_DIGITS 16
 

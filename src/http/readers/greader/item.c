@@ -8,7 +8,6 @@
 #include "api/view.h"
 #include "http/readers/content.h"
 #include "http/readers/greader/greader.h"
-#include "base/banned.h"
 
 /* An entry without the date has that of its publication. */
 static int64_t item_updated_ms(const struct fw_entry_row *e)

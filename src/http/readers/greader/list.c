@@ -5,7 +5,6 @@
 #include "base/url.h"
 #include "http/readers/greader/greader.h"
 #include "http/readers/subscriptions.h"
-#include "base/banned.h"
 
 /* A member that is a stream's id: a prefix and a name. */
 static void list_id(struct fw_json *j, const char *key, const char *prefix, struct fw_str name)

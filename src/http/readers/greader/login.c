@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "api/token.h"
 #include "http/readers/greader/greader.h"
-#include "base/banned.h"
 
 #define ARENA_BYTES ((size_t)1 << 20)
 #define SOURCE_MAX 20 /* bytes of a client's name in its token's name */

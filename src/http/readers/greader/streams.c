@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/url.h"
 #include "http/readers/greader/greader.h"
-#include "base/banned.h"
 
 #define N_DEFAULT 20
 #define STREAMS_MAX 100

@@ -5,7 +5,6 @@
 #include "base/utf8.h"
 #include "http/readers/add.h"
 #include "http/readers/greader/greader.h"
-#include "base/banned.h"
 
 #define EDITS_MAX 1000
 

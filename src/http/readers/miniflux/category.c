@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "http/readers/icons.h"
 #include "http/readers/miniflux/miniflux.h"
-#include "base/banned.h"
 
 #define TITLE_ALL "All"
 

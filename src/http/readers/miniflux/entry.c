@@ -9,7 +9,6 @@
 #include "base/url.h"
 #include "http/readers/content.h"
 #include "http/readers/miniflux/miniflux.h"
-#include "base/banned.h"
 
 #define ENCLOSURES_OF_ENTRY 100 /* an enclosure's number: its entry's times this, and its place */
 

@@ -8,7 +8,6 @@
 #include "http/readers/add.h"
 #include "http/readers/icons.h"
 #include "http/readers/miniflux/miniflux.h"
-#include "base/banned.h"
 
 /* A client may ask for a visit of a feed that had none for so long. */
 #define REFRESH_MS (10 * FW_MINUTE_MS)

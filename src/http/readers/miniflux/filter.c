@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "http/readers/miniflux/filter.h"
 #include "base/clock.h"
-#include "base/banned.h"
 
 #define SECONDS_MAX INT64_C(1000000000000)
 

@@ -17,7 +17,6 @@
 #include "http/auth/password_cache.h"
 #include "http/readers/add.h"
 #include "http/readers/miniflux/miniflux.h"
-#include "base/banned.h"
 
 #define TOKEN_HEADER "X-Auth-Token"
 #define NEVER "0001-01-01T00:00:00Z"
