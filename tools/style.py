@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
 """The house's style, as far as a program sees it: long lines, static names and tags that stand in
-two files, retired words, layout, wall clocks, who opens a store's file.
+two files, retired words, layout, wall clocks, who opens a store's file, the subjects of the last
+commits.
 
   tools/style.py          checks every file that git knows; exit 1 and a line `file:line: problem` for each violation
 
@@ -19,7 +20,8 @@ import subprocess
 import sys
 import unicodedata
 
-CODE_MAX, PROSE_MAX = 120, 100
+CODE_MAX, PROSE_MAX, SUBJECT_MAX = 120, 100, 60
+SUBJECTS = 50  # the last commits, merges aside
 CODE = (".c", ".h", ".lua", ".py", ".sh", ".js", ".build")
 DATA = re.compile(r"^(tests/(cases|corpus)/|tests/fuzz/(corpus|dict)/|demo/|docs/.*\.svg|.*\.gperf$)")
 MADE = ("src/parse/charset/table.h", "src/parse/charset/entity_table.h")  # written by tools/gen_*.py
@@ -182,6 +184,24 @@ def layout(paths):
         report(".clang-format", 1, run.stderr.strip()[:300])
 
 
+def subjects():
+    """`area: what it does now`, in 60 columns. The oldest commit of a shallow clone may be a merge
+    whose parents are missing: it is left out."""
+    def git(*words):
+        return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout
+    shallow = git("rev-parse", "--git-path", "shallow").strip()
+    cut = open(shallow, encoding="ascii").read().split() if os.path.exists(shallow) else []
+    for line in git("log", "--no-merges", "-n", str(SUBJECTS), "--format=%H %s").splitlines():
+        commit, subject = line.split(" ", 1)
+        if commit in cut:
+            continue
+        width, place = columns(subject), "commit " + commit[:10]
+        if width > SUBJECT_MAX:
+            report(place, 1, "a subject of %d columns, the limit is %d" % (width, SUBJECT_MAX))
+        if not re.match(r"[a-z][\w ,./*-]*: \S", subject):
+            report(place, 1, "the subject is not 'area: what it does now'")
+
+
 def main():
     texts = {}
     for path in files():
@@ -204,6 +224,7 @@ def main():
             vocabulary(path, text, words)
     statics(texts)
     tags(texts)
+    subjects()
     layout([p for p in texts if p.endswith((".c", ".h"))])
     for line in found:
         print("style: " + line, file=sys.stderr)
