@@ -131,6 +131,20 @@ def vocabulary(path, text, words):
                    "'%s' in %s: a retired word, see the glossary in HACKING.md" % (part, match.group(0)))
 
 
+# What comments say in words that only their author reads at once, and what they say instead.
+PHRASES = ((re.compile(r"FW_E[A-Z]+,? with (the )?words\b"), "with a message"),
+           (re.compile(r"NULL: none has\b"), "name what none has"),
+           (re.compile(r"/\* That of\b"), "name the thing: 'The feed of ...'"))
+
+
+def phrases(path, text):
+    if path.startswith(("src/", "include/")) and path.endswith((".c", ".h")):
+        for number, line in enumerate(text.split("\n"), 1):
+            for pattern, instead in PHRASES:
+                if pattern.search(line):
+                    report(path, number, "'%s': %s" % (pattern.search(line).group(0).strip(), instead))
+
+
 WALL_CLOCK = re.compile(r"\b(fw_now_ms\(\)|time\(NULL\)|gettimeofday\(|clock_gettime\()")
 
 
@@ -220,6 +234,7 @@ def main():
         clocks(path, text)
         opens(path, text)
         replies(path, text)
+        phrases(path, text)
         if path != "HACKING.md":
             vocabulary(path, text, words)
     statics(texts)

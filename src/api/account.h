@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Accounts: readers who share the store's feeds and entries, each with subscriptions, read marks,
- * stars and labels of its own. On SQL stores; on Redis each function returns FW_EINVAL with words.
+ * stars and labels of its own. On SQL stores; on Redis each function returns FW_EINVAL and a
+ * message.
  *
  * An entry's number (struct fw_entry_row.id) is the same in all accounts and all client APIs.
  * Numbers rise in the order in which entries were stored (rows.h says which).

@@ -26,10 +26,7 @@ static bool entries_feed_format(struct cli *c, enum fw_feed_out_format *out)
 	return false;
 }
 
-/*
- * What the feed contains, as the name of one under /feeds/ if that says it all. It becomes a part
- * of its id.
- */
+/* The name under /feeds/ that selects the same entries, if there is one: part of the feed's id. */
 static void entries_feed_name(const struct fw_entry_query *q, struct fw_buf *name)
 {
 	if (q->feed_id)

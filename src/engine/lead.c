@@ -26,7 +26,7 @@ void lead_drop(struct lead *l)
 	l->safe_until_ms = 0;
 }
 
-/* *ours: the record is there and ours. The record of a dead process is removed. */
+/* *ours: we hold the lead. The record of a dead process is removed. */
 static int lead_read(struct lead *l, struct fw_store *st, bool *ours, int64_t *was_until_ms, struct fw_err *err)
 {
 	struct fw_record r;

@@ -8,7 +8,7 @@
 
 #define SNIPPET_CHARS 200 /* of a snippet, without marks and ellipses */
 
-/* Of an entry, as plain text. */
+/* The texts of an entry, as plain text. */
 struct snippet_texts {
 	struct fw_str title, summary, content;
 };

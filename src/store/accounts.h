@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The contract of a driver for accounts: store_driver.accounts, NULL where there are none (Redis).
- * api/account.h describes rows and functions; the functions that are not listed there are here.
+ * api/account.h describes rows and functions.
  *
  * Names and passwords are checked above: the store keeps what it gets. The rules of driver.h hold.
  *

@@ -275,7 +275,7 @@ struct store {
 #define STORE_LIMIT_STEP_MS 50 /* between two questions of a driver that waits for a server */
 /* Has the limit been reached, or has whoever asked left? Cost: a look at the clock. */
 bool store_is_over(struct store *st);
-int store_over(const char *name, struct fw_err *err); /* FW_EAGAIN, with words */
+int store_over(const char *name, struct fw_err *err); /* FW_EAGAIN, with a message */
 
 /*
  * To callers a store is the opaque struct fw_store. The owner of shards in the engine, the only

@@ -24,7 +24,7 @@ bool feed_login_is(const struct feed_login *l);
 /* Both have none, or the same name and password. Feeds are merged only then. */
 bool feed_login_same(const struct feed_login *a, const struct feed_login *b);
 
-/* FW_EINVAL, with words. */
+/* FW_EINVAL; the message names both feeds. */
 int store_logins_differ(const char *store, int64_t from_id, int64_t into_id, struct fw_err *err);
 
 /* What is known when an account wants a feed that is stored. */

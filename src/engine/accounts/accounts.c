@@ -306,7 +306,7 @@ static int account_feeds_fit(
 	return rc;
 }
 
-/* FW_EINVAL: none may be had, with the words for the last one. */
+/* FW_EINVAL: no feed may be had; the message names the last one. */
 static int account_feeds_add(struct fw_store *st, struct fw_feed_new *f, struct store_wanted_feed *w, size_t n,
 	int64_t account_id, int64_t now_ms, struct fw_err *err)
 {

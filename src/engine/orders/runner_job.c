@@ -145,7 +145,7 @@ void runner_job_append(const char *path, size_t trusted_n)
 						   strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		job_fails(1, "file not opened", path, "it is not a regular file");
-	/* two orders may have the same file: a write in the middle is no torn line */
+	/* two orders may append to one file: each waits until the other has written its lines */
 	while (flock(fd, LOCK_EX) && errno == EINTR)
 		;
 	if (fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n')

@@ -194,7 +194,7 @@ static _Noreturn void job_become(const struct process *p, uint32_t kind, const c
 		_exit(1);
 	if (kind == RUNNER_COMMAND)
 		runner_job_command(text);
-	signal(SIGXFSZ, SIG_IGN); /* the write fails, with words */
+	signal(SIGXFSZ, SIG_IGN); /* the write fails with EFBIG */
 	if (!runner_may_write(p->rules, fw_str(text[RUNNER_TO]), &trusted_n))
 		_exit(1);
 	runner_job_append(text[RUNNER_TO], trusted_n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What is not delivered: dead letters, and matches of orders that do not exist. */
+/* Dead letters, and matches of removed orders. */
 #include <stdlib.h>
 
 #include "base/clock.h"

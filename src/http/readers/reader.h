@@ -20,7 +20,7 @@
 
 struct reader_feeds;
 
-/* A request of an account. */
+/* A request of a reader: Google Reader, Miniflux or Fever. */
 struct reader {
 	struct request *r;
 	struct fw_account account;

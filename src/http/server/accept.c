@@ -136,7 +136,7 @@ static size_t accept_pending_n(struct http_accept *a)
 	return a->handed_n > opened ? (size_t)(a->handed_n - opened) : 0;
 }
 
-/* Round robin over the server threads whose queues have room; NULL: none has. */
+/* Round robin over the server threads whose queues have room. NULL: all queues are full. */
 static struct server_thread *accept_next_thread(const struct http_accept *a)
 {
 	for (size_t i = 0; i < a->server_thread_n; i++) {

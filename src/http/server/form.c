@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "http/server/form.h"
 
-/* Decode s into *to, which has room for it, and move *to behind the result. */
+/* Decode s into *to, which has room for it, and move *to past the result. */
 static struct fw_str form_decode(struct fw_str s, char **to)
 {
 	char *at = *to;

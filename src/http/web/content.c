@@ -63,7 +63,7 @@ static bool content_player(struct fw_str url, struct fw_buf *out)
 	return false;
 }
 
-/* Is this link, as it is written in the content, an embed's? Then add what the script needs. */
+/* For a link to a known player, add the attributes that reader.js reads. */
 static void content_player_add(struct content *c, struct fw_str href)
 {
 	struct fw_buf written = FW_BUF_INIT(0), player = FW_BUF_INIT(0);

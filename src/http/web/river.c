@@ -31,7 +31,7 @@ static void river_begin_make(struct river *v, const struct fw_entry_row *e)
 	if (e->summary.len)
 		fw_xml_escape(&v->html, e->summary, FW_XML_KEEP);
 	else if (e->content.len <= CONTENT_MAX && fw_entry_html(e, &work, &v->html, &err))
-		fw_debug("%s", err.text); /* opened, it says so */
+		fw_debug("%s", err.text); /* the entry's own page shows the error */
 	web_content_text(&v->begin, fw_buf_str(&v->html), SUMMARY_MAX);
 }
 
@@ -153,7 +153,7 @@ static bool river_has_feed(const struct web *w, const struct web_feed *f)
 		(!w->view.folder.p || web_folder_has(w->view.folder, f->folder));
 }
 
-/* Of the view, whatever it searches for. */
+/* The unread entries of the view, whatever it searches for. */
 static int river_unread_count(struct web *w, int64_t *n)
 {
 	struct fw_stream s;

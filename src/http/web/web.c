@@ -19,10 +19,10 @@
 	"media-src http: https:; frame-src https://www.youtube-nocookie.com https://player.vimeo.com; " \
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/* Of a picture, which has its style within, when it is opened alone. */
+/* The policy of a picture that is opened alone: its style is within it. */
 #define PICTURE_POLICY "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
-/* Of a feed's icon, which is a stranger's. */
+/* The policy of a feed's icon, which is a stranger's. */
 #define ICON_POLICY "default-src 'none'; sandbox; frame-ancestors 'none'"
 #define ICON_CACHE "private, max-age=86400"
 

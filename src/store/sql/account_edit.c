@@ -110,7 +110,7 @@ static int account_edit_state(struct account_editing *w, struct fw_err *err)
 	return sql_rows_end(&exception);
 }
 
-/* Of entries whose feed is not subscribed. */
+/* Which entries have a label? Asked only for those whose feed is not subscribed. */
 static int account_edit_labelled(struct account_editing *w, struct fw_err *err)
 {
 	struct sql_rows label = SQL_QUERY_ROWS(w->s, err, account_edit_label_row, w,
@@ -241,7 +241,7 @@ static int account_edit_counts(struct account_editing *w, struct fw_err *err)
 		" AND t.feed_id = v.feed",
 		"owner:i feed:i more:i");
 	const struct sql_value owner = SQL_INT(w->account_id);
-	struct fw_buf feeds = FW_BUF_INIT(0); /* whose counts change */
+	struct fw_buf feeds = FW_BUF_INIT(0); /* ids of the feeds whose unread counts change */
 	bool read = w->edit->read == 1;
 	int64_t n = 0;
 	int rc;
@@ -398,7 +398,7 @@ static int account_above_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* Of its entries above the mark, above_n is left with those that are unread. */
+/* above_n counts a feed's entries above the mark; the unread ones are left in it. */
 static int account_mark_feeds(struct sql *s, struct account_marking *w, bool exceptions, struct fw_err *err)
 {
 	struct account_above r = {.w = w};

@@ -114,7 +114,7 @@ static int stream_key_row(void *ctx, const struct sql_row *row)
 	return stream_takes(w, id, feed_id) ? stream_key_add(w, id, feed_id) : 0;
 }
 
-/* Of the feeds in question, by their index. Unread entries below a mark are exceptions. */
+/* The entries of the feeds in question, by their index. Unread ones below a mark are exceptions. */
 static int stream_by_feed(struct stream_work *w)
 {
 	bool unread = w->q->read == FW_READ_UNREAD;

@@ -54,7 +54,7 @@ static const struct sql_check CHECKS[] = {
 		PAIR(NUMBER("indexed_entry_id"), NUMBER("entry_id"), ">")},
 };
 
-/* Of the log of changes, which an older schema lacks. */
+/* Checks of the log of changes, which an older schema lacks. */
 static const struct sql_check LOG_CHECKS[] = {
 	{"meta", "meta: entry_id is %lld, but change %lld exists",
 		PAIR(NUMBER("entry_id"), "(SELECT max(id) FROM changes)", "<")},
@@ -65,7 +65,7 @@ static const struct sql_check LOG_CHECKS[] = {
 		" WHERE r.revision >= e.revision"},
 };
 
-/* Of accounts. Unread entries are counted anew. */
+/* Checks of accounts. Unread entries are counted anew. */
 static const struct sql_check ACCOUNT_CHECKS[] = {
 	{"accounts", "account %lld: subscribes feed %lld, which does not exist",
 		"SELECT s.account_id, s.feed_id FROM subscriptions s WHERE " ABSENT("feeds f", "f.id = s.feed_id")},

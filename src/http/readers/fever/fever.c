@@ -15,7 +15,7 @@
 /* Feeds without an icon have this one: 1 transparent pixel. The others follow it. */
 #define FAVICON_ID 1
 #define FAVICON "image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
-#define GROUP_ALL 0 /* "Kindling": all feeds that are no sparks */
+#define GROUP_ALL 0 /* "Kindling": all feeds, since sparks, feeds of low priority, are none here */
 
 static bool fever_wants(const struct reader *rd, const char *name)
 {

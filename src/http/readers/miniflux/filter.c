@@ -138,7 +138,7 @@ static bool filter_page(struct filter *f, struct miniflux_filter *out)
 	return true;
 }
 
-/* Of entries' tags there is no index; without the filter a client would get all. */
+/* Entries have no index of tags; without the filter a client would get all entries. */
 static bool filter_tags(struct filter *f)
 {
 	struct fw_str text;

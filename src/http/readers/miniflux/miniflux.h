@@ -28,7 +28,7 @@ json_t *miniflux_body(struct reader *rd, enum MHD_Result *ok);
  */
 FW_MUST_CHECK bool miniflux_text(
 	struct reader *rd, const json_t *o, const char *name, size_t max, struct fw_str *out, enum MHD_Result *ok);
-/* A time, or of something that never was Miniflux' zero time. */
+/* at_ms 0 is written as 0001-01-01T00:00:00Z, which means "never" to Miniflux' clients. */
 void miniflux_time(struct fw_json *j, const char *key, int64_t at_ms);
 
 enum MHD_Result miniflux_me(struct reader *rd);
@@ -70,7 +70,7 @@ const struct miniflux_category *miniflux_category_find(const struct miniflux_lis
 /* The category of a folder that feeds are in. */
 const struct miniflux_category *miniflux_category_of(const struct miniflux_lists *l, struct fw_str folder);
 void miniflux_category_json(struct reader *rd, const char *key, const struct miniflux_category *c, bool counts);
-/* That of the path; reads its lists. NULL: responded. */
+/* The category that the path names; reads the lists. NULL: an error response was sent. */
 const struct miniflux_category *miniflux_category_path(
 	struct reader *rd, bool brief, struct miniflux_lists *l, enum MHD_Result *ok);
 enum MHD_Result miniflux_category_list(struct reader *rd);
@@ -83,7 +83,7 @@ enum MHD_Result miniflux_category_read(struct reader *rd);
 
 void miniflux_feed_json(
 	struct reader *rd, const char *key, const struct reader_feed *f, const struct miniflux_lists *l);
-/* That of the path, read alone. NULL: responded. */
+/* The feed that the path names, read alone. NULL: an error response was sent. */
 const struct reader_feed *miniflux_feed_path(
 	struct reader *rd, bool brief, struct miniflux_lists *l, enum MHD_Result *ok);
 enum MHD_Result miniflux_feed_list(struct reader *rd);
