@@ -23,7 +23,15 @@ struct fw_buf {
 void fw_buf_init(struct fw_buf *b, size_t max_bytes);
 void fw_buf_finish(struct fw_buf *b);
 void fw_buf_reset(struct fw_buf *b); /* empty it and clear the error; keep the memory */
-void fw_buf_trim(struct fw_buf *b);  /* give back the memory that the content does not need */
+/* Swap what two buffers hold, with their limits and errors. */
+static inline void fw_buf_swap(struct fw_buf *b, struct fw_buf *other)
+{
+	struct fw_buf was = *b;
+
+	*b = *other;
+	*other = was;
+}
+void fw_buf_trim(struct fw_buf *b); /* give back the memory that the content does not need */
 /* Make room for n more bytes behind len; returns their place, or NULL with rc set. */
 char *fw_buf_room(struct fw_buf *b, size_t n);
 /* Append the rest of a file. FW_EIO: a read failed (see errno); else b->rc. */

@@ -334,14 +334,6 @@ static int coding_undo(struct fw_decoder *d, enum coding c, struct decode_flow *
 	return f->out->len > f->ceiling ? FW_ELIMIT : rc;
 }
 
-static void buf_swap(struct fw_buf *a, struct fw_buf *b)
-{
-	struct fw_buf t = *a;
-
-	*a = *b;
-	*b = t;
-}
-
 static const char *const CODING_NAME[] = {"gzip", "deflate", "br", "zstd"};
 
 static int decode_refuse(struct fw_buf *out, const struct fw_decode_limits *l, size_t ceiling, struct fw_err *err)
@@ -390,9 +382,9 @@ int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, 
 				CODING_NAME[c]);
 		if (!n)
 			return rc;
-		buf_swap(wire, &d->between);
+		fw_buf_swap(wire, &d->between);
 	}
-	buf_swap(wire, out);
+	fw_buf_swap(wire, out);
 	if (out->len > limits->max_bytes)
 		return decode_refuse(out, limits, limits->max_bytes, err);
 	return rc;

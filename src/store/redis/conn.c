@@ -479,15 +479,6 @@ void rs_conn_add_raw(struct rs_conn *c, struct fw_str command)
 	fw_buf_addstr(&c->out, command);
 }
 
-static void conn_buf_swap(struct fw_buf *a, struct fw_buf *b)
-{
-	struct fw_buf was = *a;
-
-	*a = *b;
-	*b = was;
-	fw_buf_reset(a);
-}
-
 /* ---- exchange -------------------------------------------------------------------------------- */
 
 /*
@@ -688,8 +679,10 @@ int rs_conn_exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **ou
 	command_seal(c);
 	rc = conn_exchange(c, a, out, err);
 
-	conn_buf_swap(&c->out, &c->sent);
-	conn_buf_swap(&c->offsets, &c->sent_offsets);
+	fw_buf_swap(&c->out, &c->sent);
+	fw_buf_reset(&c->out);
+	fw_buf_swap(&c->offsets, &c->sent_offsets);
+	fw_buf_reset(&c->offsets);
 	c->pushed = c->word_n = 0;
 	return rc;
 }
