@@ -112,6 +112,21 @@ def retired():
     return words
 
 
+def letters(texts):
+    """A struct of the table of short names in HACKING.md has no other letter as its name."""
+    names = {}
+    for row in re.findall(r"^\| `([a-z]{1,2})` \| (.*) \|$", texts["HACKING.md"], re.M):
+        names.update((struct, row[0]) for struct in re.findall(r"`(\w+)`", row[1]))
+    for path, text in texts.items():
+        if not path.startswith("src/") or not path.endswith((".c", ".h")):
+            continue
+        for match in re.finditer(r"\bstruct (\w+) \*(?:const )?([a-z])\b", COMMENT.sub(blank, text)):
+            struct, name = match.groups()
+            if names.get(struct, name) != name:
+                report(path, text.count("\n", 0, match.start()) + 1, "a struct %s is '%s', not '%s': see the names "
+                       "in HACKING.md" % (struct, names[struct], name))
+
+
 def parts(identifier):
     return [p.lower() for p in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", identifier)]
 
@@ -239,6 +254,7 @@ def main():
             vocabulary(path, text, words)
     statics(texts)
     tags(texts)
+    letters(texts)
     subjects()
     layout([p for p in texts if p.endswith((".c", ".h"))])
     for line in found:

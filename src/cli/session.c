@@ -24,24 +24,24 @@ static void log_setup(const struct cli *c)
 int cli_config_read(const struct cli *c, struct fw_config **out, struct fw_err *err)
 {
 	const char *store = getenv("FEEDWHEEL_STORE");
-	struct fw_config *f;
-	int rc = fw_config_create(&f, err);
+	struct fw_config *made;
+	int rc = fw_config_create(&made, err);
 
 	if (rc)
 		return rc;
-	rc = fw_config_load(f, c->config_path, err);
+	rc = fw_config_load(made, c->config_path, err);
 	if (!rc && store && store[0])
-		rc = fw_config_set(f, "store", store, "FEEDWHEEL_STORE", err);
+		rc = fw_config_set(made, "store", store, "FEEDWHEEL_STORE", err);
 	for (size_t i = 0; !rc && i < c->set_n; i++)
-		rc = fw_config_set(f, c->set[i].setting->name, c->set[i].value, "command line", err);
+		rc = fw_config_set(made, c->set[i].setting->name, c->set[i].value, "command line", err);
 	if (!rc && c->verbose)
-		rc = fw_config_set(f, "log_level", "debug", "--verbose", err);
+		rc = fw_config_set(made, "log_level", "debug", "--verbose", err);
 	if (!rc)
-		rc = fw_config_check(f, err);
+		rc = fw_config_check(made, err);
 	if (rc)
-		fw_config_destroy(f);
+		fw_config_destroy(made);
 	else
-		*out = f;
+		*out = made;
 	return rc;
 }
 

@@ -246,9 +246,9 @@ bool fw_store_has_index(const struct fw_store *st)
 
 static struct fw_offset_clock *store_offset_clock(const struct fw_store *st)
 {
-	struct store *s = store_of((struct fw_store *)(uintptr_t)st);
+	struct store *to = store_of((struct fw_store *)(uintptr_t)st);
 
-	return s->clock ? s->clock : &s->own_clock;
+	return to->clock ? to->clock : &to->own_clock;
 }
 
 int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
