@@ -272,7 +272,7 @@ static int user_command_set(struct cli *c)
 {
 	struct fw_err err = {0};
 	struct fw_account a;
-	bool admin;
+	bool admin = false;
 	int rc = cli_value(c, "admin") ? user_admin_read(c, &admin) :
 					 cli_usage(c, "nothing to set: give --admin yes or --admin no");
 
