@@ -13,11 +13,10 @@
 #include "fuzz.h"
 #include "store/redis/redis.h"
 
-#define OPEN_MAX 64 /* connections that the server keeps; a call makes 17 */
-#define RAW 1       /* bits of the second byte: no handshake but that in the input */
-#define CELLS 2     /* a store with 16 cells, each with a connection of its own */
+#define OPEN_MAX 64 /* connections that the server keeps; a call makes 2 */
+#define RAW 1       /* the second byte: no handshake but that in the input */
 #define NO_CLUSTER "-ERR This instance has cluster support disabled\r\n"
-#define STORE(cells) "*3\r\n$1\r\n2\r\n" cells "$-1\r\n:0\r\n"
+#define STORE "*3\r\n$1\r\n2\r\n$1\r\n1\r\n$-1\r\n:0\r\n"
 
 static char folder[] = "/tmp/fuzz_redis_XXXXXX", path[100], url[140];
 static int listener;
@@ -39,13 +38,9 @@ static void say(int fd, struct fw_str s)
 static void say_handshake(int fd)
 {
 	say(fd, FW_STR("+PONG\r\n"));
-	if (connected_n++) /* of another cell */
+	if (connected_n++) /* it listens to messages */
 		return;
-	say(fd, FW_STR("$9\r\nfeedwheel\r\n" NO_CLUSTER));
-	if (handshake & CELLS)
-		say(fd, FW_STR(STORE("$2\r\n16\r\n")));
-	else
-		say(fd, FW_STR(STORE("$1\r\n1\r\n")));
+	say(fd, FW_STR("$9\r\nfeedwheel\r\n" NO_CLUSTER STORE));
 }
 
 /* It reads nothing: what a call sends fits into the socket. */

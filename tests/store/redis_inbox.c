@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What other programs put into a store on Redis by RPUSH, and read from its stream of new entries.
- * inbox.c has what is the same on all stores. Cases of "cells" run on a store of one cell, and on
- * one of 16.
+ * inbox.c has what is the same on all stores.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -24,28 +23,14 @@
 
 /* ---- a store, and commands ------------------------------------------------------------------- */
 
-static int cell_n;
-
-static struct store *store_of_cells(int cells, const char *at)
+static struct store *store_made(void)
 {
-	struct store *st;
-
-	cell_n = cells;
 	if (!server)
 		server_up(NULL);
-	st = open_at(url, FW_STORE_CREATE);
-	st->driver->close(st);
-	if (cells > 1)
-		told("HSET {feedwheel/0}:meta cells 16");
-	return open_at(at, 0);
+	return open_at(url, FW_STORE_CREATE);
 }
 
-static struct store *store_made(int i)
-{
-	return store_of_cells(i ? 16 : 1, url);
-}
-
-/* A command; %K becomes what the names of the lists begin with. */
+/* A command; "@" becomes what the names of the lists begin with. */
 FW_PRINTF(1, 2) static const char *run(const char *fmt, ...)
 {
 	static char words[4096];
@@ -54,7 +39,7 @@ FW_PRINTF(1, 2) static const char *run(const char *fmt, ...)
 
 	for (const char *at = fmt; *at; at++) {
 		if (*at == '@')
-			fw_buf_adds(&b, cell_n > 1 ? "{feedwheel/0}:" : "feedwheel:");
+			fw_buf_adds(&b, "feedwheel:");
 		else
 			fw_buf_addc(&b, *at);
 	}
@@ -154,7 +139,7 @@ static void end(struct store *st)
 
 START_TEST(pushed_addresses_are_fetched_at_once)
 {
-	struct store *st = store_made(_i), *waiter = open_at(url, 0);
+	struct store *st = store_made(), *waiter = open_at(url, 0);
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
 	int shard = store_host_shard(store_host_id(FW_STR("a.example")));
 	int64_t version = drv_version(st, l, shard);
@@ -187,7 +172,7 @@ END_TEST
 
 START_TEST(known_address_pushed_is_due_first)
 {
-	struct store *st = store_made(_i);
+	struct store *st = store_made();
 	int64_t id = drv_feed(st, "https://a.example/", NOW), paused = drv_feed(st, "https://p.example/", NOW);
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
 	int shard = store_host_shard(store_host_id(FW_STR("a.example")));
@@ -231,7 +216,7 @@ START_TEST(rows_of_json) /* what they say, and what is refused with which reason
 			"{\"url\":\"nowhere\",\"folder\":\"F\",\"interval\":\"1h\",\"reason\":\"no address\","
 			"\"at_ms\":"},
 	};
-	struct store *st = store_made(_i);
+	struct store *st = store_made();
 	const struct fw_feed *f;
 	struct store_inbox in;
 
@@ -263,14 +248,14 @@ END_TEST
  */
 START_TEST(addresses_in_between)
 {
-	struct store *st = store_made(_i);
+	struct store *st = store_made();
 	int64_t a = drv_feed(st, "https://a.example/", NOW), b = drv_feed(st, "https://b.example/", NOW);
 	struct store_inbox in;
 
 	RUN("HSET {feedwheel/0}:urls https://dead.example/ 77");
-	RUN("HSET {feedwheel/%d}:adopting %d https://next.example/", cell_n > 1 ? (int)a : 0, (int)a);
+	RUN("HSET {feedwheel/0}:adopting %d https://next.example/", (int)a);
 	RUN("HSET {feedwheel/0}:urls https://next.example/ %d", (int)a);
-	RUN("HSET {feedwheel/%d}:merging %d %d", cell_n > 1 ? (int)b : 0, (int)b, (int)a);
+	RUN("HSET {feedwheel/0}:merging %d %d", (int)b, (int)a);
 	RUN("RPUSH @feeds_to_fetch https://dead.example/ https://next.example/ https://b.example/");
 	in = take(st, 10);
 	ck_assert(in.feed_n == 3 && !in.refused_n);
@@ -278,7 +263,7 @@ START_TEST(addresses_in_between)
 	ck_assert(is_due_first(st, "https://dead.example/") && is_due_first(st, "https://next.example/") &&
 		is_due_first(st, "https://b.example/"));
 	ck_assert_int_eq(feed_at(st, "https://a.example/"), a);
-	ck_assert_str_eq(run("SISMEMBER {feedwheel/%d}:void 77", cell_n > 1 ? 77 % 16 : 0), ":1\r\n");
+	ck_assert_str_eq(run("SISMEMBER {feedwheel/0}:void 77"), ":1\r\n");
 	end(st);
 }
 END_TEST
@@ -314,7 +299,7 @@ START_TEST(messages_pushed_by_hand)
 		{"'{\"command\": \"stop\", \"for\": \"w\"}'", "unknown member \\\"for\\\""},
 		{"'{\"command\": }'", "not a JSON object"},
 	};
-	struct store *st = store_made(_i), *waiter = open_at(url, 0);
+	struct store *st = store_made(), *waiter = open_at(url, 0);
 	struct store_inbox in;
 	bool changed = false;
 	int64_t after = 0;
@@ -371,7 +356,7 @@ END_TEST
 /* A command chose its key, but a taker was faster: the command has to choose again. */
 START_TEST(no_message_is_below_the_last)
 {
-	struct store *st = store_made(_i);
+	struct store *st = store_made();
 	struct fw_record r = {.kind = FW_STR(STORE_CONTROL_KIND),
 		.key = FW_STR("00000000000000000007"),
 		.value = FW_STR("1"),
@@ -405,7 +390,7 @@ END_TEST
 
 START_TEST(many_rows_come_in_batches)
 {
-	struct store *st = store_made(_i);
+	struct store *st = store_made();
 	struct store_inbox in;
 	int64_t after = 0;
 	push_many("feeds_to_fetch", 100000, "'https://h' .. i % 100 .. '.example/' .. i");
@@ -519,7 +504,7 @@ static struct store *relayed(int deadly, bool late)
 
 START_TEST(empty_lists_cost_one_round_trip)
 {
-	struct store *st = store_made(_i), *through;
+	struct store *st = store_made(), *through;
 
 	through = relayed(-1, false);
 	ck_assert(!take(through, 100).more);
@@ -528,8 +513,7 @@ START_TEST(empty_lists_cost_one_round_trip)
 	RUN("RPUSH @control pause");
 	relay.sent = 0;
 	ck_assert_uint_eq(take(through, 100).feed_n, 2);
-	if (cell_n == 1)
-		ck_assert_int_eq(relay.sent, 2); /* the look, and one call of the library for all */
+	ck_assert_int_eq(relay.sent, 2); /* the look, and one call of the library for all */
 	through->driver->close(through);
 	end(st);
 }
@@ -569,10 +553,8 @@ static bool kill_leaves_nothing_half_done(struct store *st, int moment, bool lat
 	ck_assert_int_eq(length("feeds_to_fetch"), waits ? 3 : 0); /* all or nothing */
 	ck_assert_int_eq(length("control"), waits);
 	ck_assert_int_eq(length("feeds_to_fetch_refused"), nth + !waits);
-	if (!waits || cell_n == 1) {
-		ck_assert_int_eq(is_due_first(st, address), !waits);
-		ck_assert_int_eq(is_due_first(st, "https://known.example/"), !waits);
-	}
+	ck_assert_int_eq(is_due_first(st, address), !waits);
+	ck_assert_int_eq(is_due_first(st, "https://known.example/"), !waits);
 	if (waits)
 		ck_assert_uint_eq(take(st, 10).feed_n, 3);
 	ck_assert(is_due_first(st, address) && is_due_first(st, "https://known.example/"));
@@ -587,7 +569,7 @@ static bool kill_leaves_nothing_half_done(struct store *st, int moment, bool lat
 
 START_TEST(taker_is_killed_between_commands)
 {
-	struct store *st = store_made(_i);
+	struct store *st = store_made();
 	int64_t after = 0;
 	int nth = 0, moments[2];
 
@@ -596,10 +578,9 @@ START_TEST(taker_is_killed_between_commands)
 		moments[late] = 0;
 		while (kill_leaves_nothing_half_done(st, moments[late], late, nth++, &after))
 			moments[late]++;
-		ck_assert_int_ge(moments[late], cell_n == 1 ? 2 : 8);
+		ck_assert_int_ge(moments[late], 2);
 	}
-	printf("# %d cells: killed before each of %d commands, and before each of %d replies\n", cell_n, moments[0],
-		moments[1]);
+	printf("# killed before each of %d commands, and before each of %d replies\n", moments[0], moments[1]);
 	end(st);
 }
 END_TEST
@@ -623,7 +604,7 @@ static void takes_all(void)
 
 START_TEST(takers_share_the_rows)
 {
-	struct store *st = store_made(_i);
+	struct store *st = store_made();
 	pid_t pid[TAKERS];
 	int64_t after = 0;
 	int status;
@@ -671,7 +652,7 @@ static void inbox_finding(void *ctx, const char *name, int level, const char *te
 
 START_TEST(keys_of_another_type) /* the error names the key and the remedy; what can be taken is taken */
 {
-	struct store *st = store_made(_i);
+	struct store *st = store_made();
 	struct store_inbox in = {.limit = 10, .feed = feed_of};
 	int64_t after = 0;
 
@@ -724,7 +705,7 @@ END_TEST
 
 START_TEST(others_may_only_push) /* with the ACL of the manual */
 {
-	struct store *st = store_made(0);
+	struct store *st = store_made();
 	char at[420];
 
 	told("ACL SETUSER giver on >s3cret ~feedwheel:feeds_to_fetch ~feedwheel:control &feedwheel:changed:* +rpush "
@@ -807,19 +788,17 @@ END_TEST
 START_TEST(pushed_entries_are_published) /* once, also if the push is repeated */
 {
 	struct fw_entry_row e[] = {entry(1, 1, "a", "x"), entry(2, 1, "b", "y")};
-	struct store *st = store_made(_i);
+	struct store *st = store_made();
 	int64_t id = drv_feed(st, "https://a.example/", NOW);
 	struct fw_feed f = {.id = id};
 	struct fw_outcome o[] = {drv_push(id, &f, e, 2), drv_push(id + 16, &f, e, 2)}; /* no such feed */
-	char key[40];
 
-	ck_assert(fw_snprintf(key, sizeof(key), cell_n > 1 ? "{feedwheel/%d}:new" : "feedwheel:new", (int)(id % 16)));
 	for (int i = 0; i < 3; i++)
 		DONE(drv_commit(st, 0, o, FW_N(o)));
 	ck_assert(!o[0].rc && o[1].rc == FW_ENOTFOUND);
-	ck_assert_int_eq(stream_length(key), 1);
-	ck_assert_str_eq(field(key, "url"), "https://a.example/"); /* which the push did not say */
-	ck_assert_str_eq(field(key, "new_n"), "2");
+	ck_assert_int_eq(stream_length("feedwheel:new"), 1);
+	ck_assert_str_eq(field("feedwheel:new", "url"), "https://a.example/"); /* which the push did not say */
+	ck_assert_str_eq(field("feedwheel:new", "new_n"), "2");
 	end(st);
 }
 END_TEST
@@ -889,14 +868,13 @@ END_TEST
 START_TEST(stream_of_another_type) /* is found when the store is opened */
 {
 	struct fw_store_config c = {.url = url};
-	struct store *st = store_made(_i);
+	struct store *st = store_made();
 	struct fw_store *again = NULL;
 	char at[420];
 
 	st->driver->close(st);
-	told(cell_n > 1 ? "SET {feedwheel/3}:new x" : "SET feedwheel:new x");
-	says(fw_store_open(&c, &again, &drv_err), FW_EINVAL,
-		cell_n > 1 ? "{feedwheel/3}:new is no stream" : "feedwheel:new is no stream");
+	told("SET feedwheel:new x");
+	says(fw_store_open(&c, &again, &drv_err), FW_EINVAL, "feedwheel:new is no stream");
 	holds(drv_err.text, "stream_max=0");
 	fw_store_close(store_open(url, FW_STORE_READ));
 	ck_assert(fw_snprintf(at, sizeof(at), "%s?stream_max=0", url));
@@ -980,17 +958,16 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const cells_each[] = {pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first,
+	const TTest *const every[] = {pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first,
 		rows_of_json, addresses_in_between, messages_pushed_by_hand, no_message_is_below_the_last,
 		many_rows_come_in_batches, empty_lists_cost_one_round_trip, taker_is_killed_between_commands,
-		takers_share_the_rows, keys_of_another_type, pushed_entries_are_published, stream_of_another_type};
-	const TTest *const once[] = {others_may_only_push, new_entries_are_published, published_address_is_the_feeds,
-		stream_is_bounded, recipes_of_the_manual};
+		takers_share_the_rows, keys_of_another_type, pushed_entries_are_published, stream_of_another_type,
+		others_may_only_push, new_entries_are_published, published_address_is_the_feeds, stream_is_bounded,
+		recipes_of_the_manual};
 	TCase *t;
 
 	server_needed(&server_redis);
-	t = cases("cells", redis_setup, redis_teardown, 120);
-	cases_add(t, cells_each, FW_N(cells_each), 2);
-	cases_add(t, once, FW_N(once), 1);
+	t = cases("inbox", redis_setup, redis_teardown, 120);
+	cases_add(t, every, FW_N(every), 1);
 	return cases_run("store redis_inbox", t);
 }

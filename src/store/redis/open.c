@@ -719,7 +719,7 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	if (!schema) {
 		rs_call(r, RS_META, RS_WRITE, "make");
 		rs_addi(r, RS_SCHEMA);
-		rs_addi(r, r->cluster ? RS_CELLS : 1);
+		rs_addi(r, 1);
 		rs_expect(r, "[ii]");
 		rc = rs_run(r, "making the store", err);
 		schema = rc ? 0 : rs_int(rs_elem(r->reply[0], 0));
@@ -743,7 +743,12 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 		return fw_err_set(err, FW_EVERSION,
 			"%s: schema %lld is newer than this program (schema %d): upgrade feedwheel", r->target.name,
 			(long long)schema, RS_SCHEMA);
-	if (cell_n != 1 && cell_n != RS_CELLS)
+	if (cell_n == 16)
+		return open_refuse(r,
+			"a store of feedwheel 0.1, spread over the nodes of a cluster: copy it into a new store with "
+			"feedwheel 0.1 (`feedwheel copy`), and name that one here",
+			FW_EVERSION, err);
+	if (cell_n != 1)
 		return rs_malformed(r, "reading its version", err);
 	r->cell_n = (int)cell_n;
 	return cells_connect(r, err);

@@ -59,7 +59,7 @@
 #include "store/stream.h"
 
 #define RS_SCHEMA 2 /* 1, of release 0.1.0, had no log of changes */
-#define RS_CELLS 16 /* maximum */
+#define RS_CELLS 1
 #define RS_META 0   /* the cell with the keys that exist once per store */
 #define RS_ARENA_KEEP ((size_t)1 << 18)
 #define RS_PAGE 500 /* rows per request of a list */
