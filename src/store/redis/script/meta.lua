@@ -1,16 +1,14 @@
 -- SPDX-License-Identifier: ISC
 --
--- Cell 0: leases, addresses, ids, records and events, which exist once per store. lease.c describes
--- how a lease starts and ends on a cluster.
+-- Leases, addresses, ids, records and events.
 --
 --	meta     hash: schema_version, cells, visit_n, the last ids (entry_id, visit_id, feed_id, lease_id),
 --	         merge_n: the number of merges; changes_pruned_id. entry_id also numbers changes
 --	urls     hash, address to the feed that claimed it
 --	reserved_ids  hash, the id below a range of reserved entry ids to the time of the reservation
 --	workers  hash, lease to "until_ms lease_ms idle name"
---	lease:ID exists in each cell while the lease does: commits watch it
+--	lease:ID exists while the lease does: commits watch it
 --	event_ids  hash, number of a range of ids to the last serial number reserved (events.c)
---	ended_leases  set of ended leases that may still exist in other cells: their shards are not free
 --	shards   hash, shard to "lease quiet_since_ms"; lease 0, or absent: free
 
 -- Two tables by shard: its lease, and its quiet_since_ms.
@@ -23,20 +21,11 @@ local function lease_shards_read()
 	return lease, quiet
 end
 
--- End this lease.
-local function lease_finish(id)
-	call('HDEL', P .. 'workers', id)
-	call('DEL', P .. 'lease:' .. id)
-	call('SADD', P .. 'ended_leases', id)
-end
-
--- Free the shards of ended leases that exist in no cell any more; they are quiet since t. With one
--- cell (`one`) these are all ended leases, otherwise the list `gone`. Returns the ended leases that
--- may still exist in other cells.
-local function shards_free(one, gone, t)
-	local over, all = {}, one and call('SMEMBERS', P .. 'ended_leases') or gone
-	for _, id in ipairs(all) do
-		over[id] = call('SREM', P .. 'ended_leases', id) == 1 or nil
+-- End these leases (a set). Their shards are free, and quiet since t.
+local function leases_finish(over, t)
+	for id in pairs(over) do
+		call('HDEL', P .. 'workers', id)
+		call('DEL', P .. 'lease:' .. id)
 	end
 	if next(over) then
 		for s, lease in pairs((lease_shards_read())) do
@@ -45,7 +34,6 @@ local function shards_free(one, gone, t)
 			end
 		end
 	end
-	return call('SMEMBERS', P .. 'ended_leases')
 end
 
 local function next_list()
@@ -56,11 +44,10 @@ local function next_list()
 	return list
 end
 
--- heartbeat one {gone}... lease name lease_ms idle full expected late -> nil: the lease is over; or
--- {lease, living, idle, {over ...}, {shard quiet ...}}
+-- heartbeat lease name lease_ms idle full expected late -> nil: the lease is over; or {lease, living,
+-- idle, {shard quiet ...}}
 function ops.heartbeat()
-	local one, gone, t = next_arg() == '1', next_list(), now()
-	local id, name, lease_ms, idle, full = next_arg(), next_arg(), next_int(), next_arg(), next_arg()
+	local id, name, lease_ms, idle, full, t = next_arg(), next_arg(), next_int(), next_arg(), next_arg(), now()
 	local expected, late = next_int(), next_arg()
 	if id ~= '0' and call('HEXISTS', P .. 'workers', id) == 0 then
 		return false
@@ -69,16 +56,17 @@ function ops.heartbeat()
 		call('SET', P .. 'lease:' .. id, '')
 	end
 	call('HSET', P .. 'workers', id, int(t + lease_ms) .. ' ' .. lease_ms .. ' ' .. idle .. ' ' .. name)
-	local all, living, idle_n = call('HGETALL', P .. 'workers'), 0, 0
+	local all, over, living, idle_n = call('HGETALL', P .. 'workers'), {}, 0, 0
 	for i = 1, #all, 2 do
 		local ends, is_idle = match(all[i + 1], '^(%S+) %S+ (%d)')
 		if all[i] ~= id and tonumber(ends) < t and late == '0' then
-			lease_finish(all[i])
+			over[all[i]] = true
 		else
 			living, idle_n = living + 1, idle_n + (all[i] ~= id and is_idle == '1' and 1 or 0)
 		end
 	end
-	local over, lease, quiet = shards_free(one, gone, int(t)), lease_shards_read()
+	leases_finish(over, int(t))
+	local lease, quiet = lease_shards_read()
 	local held, n, free_n = {}, 0, 0
 	for s = 0, 1023 do
 		n = n + (lease[s] == id and 1 or 0)
@@ -96,14 +84,13 @@ function ops.heartbeat()
 			held[#held + 1], held[#held + 2] = int(s), quiet[s]
 		end
 	end
-	return {id, living, idle_n, over, held}
+	return {id, living, idle_n, held}
 end
 
--- release one {gone}... lease worker leave {shard quiet}... -> {over ...}: release shards; with leave
--- end the lease; with lease 0 end all leases of the worker
+-- release lease worker leave {shard quiet}...: release shards; with leave end the lease; with lease 0
+-- end all leases of the worker
 function ops.release()
-	local one, gone, t = next_arg() == '1', next_list(), int(now())
-	local id, worker, leave = next_arg(), next_arg(), next_arg()
+	local id, worker, leave, over = next_arg(), next_arg(), next_arg(), {}
 	for _ = 1, next_int() do
 		local shard, quiet = next_arg(), next_arg()
 		if match(call('HGET', P .. 'shards', shard) or '', '^%d+') == id then
@@ -114,20 +101,10 @@ function ops.release()
 	for i = 1, #all, 2 do
 		if (all[i] == id and leave == '1') or (id == '0' and match(all[i + 1],
 			'^%S+ %S+ %S+ (.*)$') == worker) then
-			lease_finish(all[i])
+			over[all[i]] = true
 		end
 	end
-	return shards_free(one, gone, t)
-end
-
--- leases {gone}... {new}...: in the other cells, delete and create the keys that fence commits
-function ops.leases()
-	for _, id in ipairs(next_list()) do
-		call('DEL', P .. 'lease:' .. id)
-	end
-	for _, id in ipairs(next_list()) do
-		call('SET', P .. 'lease:' .. id, '')
-	end
+	leases_finish(over, int(now()))
 end
 
 -- ---- addresses and ids -------------------------------------------------------------------------

@@ -246,8 +246,7 @@ end
 function ops.check_meta()
 	local out, last = {}, tonumber(call('HGET', P .. 'meta', 'lease_id') or 0)
 	for s, lease in pairs((lease_shards_read())) do
-		if lease ~= '0' and call('HEXISTS', P .. 'workers', lease) == 0 and call('SISMEMBER',
-			P .. 'ended_leases', lease) == 0 then
+		if lease ~= '0' and call('HEXISTS', P .. 'workers', lease) == 0 then
 			out[#out + 1] = 'shard ' .. s .. ': held by lease ' .. lease .. ', which does not exist'
 		end
 	end
