@@ -5,18 +5,13 @@
  *	control, feeds_to_fetch                   rows that wait, the oldest first
  *	control_refused, feeds_to_fetch_refused   rows that were refused: JSON objects
  *
- * Before these names stands "PREFIX:", and with 16 cells "{PREFIX/0}:", so that they are beside the
- * ids, addresses and records of cell 0.
+ * Before these names stands "PREFIX:", and on a cluster "{PREFIX/0}:", so that they are on the node
+ * of the store.
  *
  * A taker reads the first rows, makes feeds and messages of them, and has them taken by one call of
  * the library (script/inbox.lua): if the lists still begin with exactly these rows, it stores what
  * they became and removes them. Otherwise another taker was faster, and this one reads again. So a
  * taker that dies has done all or nothing, and a row goes to one taker.
- *
- * With 16 cells the feeds are not beside the list. They are subscribed and made due first, then the
- * call removes the rows. If a taker dies between these steps, or two take the same rows, a feed is
- * made due twice, which costs a second fetch at most; no row is lost. Messages are in cell 0, so
- * for them it is one call here too.
  *
  * A key that is no list hinders only its own rows, and no worker: the call fails with FW_EINVAL
  * when all others are taken.
@@ -221,13 +216,13 @@ static void inbox_refused_add(struct redis_inbox *w, const struct redis_inbox_ro
 	rs_word_end(w->r);
 }
 
-static void inbox_feed_add(struct redis_inbox *w, const struct redis_inbox_row *row, bool is_due)
+static void inbox_feed_add(struct redis_inbox *w, const struct redis_inbox_row *row)
 {
 	struct rs *r = w->r;
 
 	rs_add(r, row->raw);
 	inbox_refused_add(w, row, true);
-	if (row->refused.p || is_due) {
+	if (row->refused.p) {
 		for (int i = 0; i < 3; i++)
 			rs_adds(r, "");
 		return;
@@ -237,12 +232,6 @@ static void inbox_feed_add(struct redis_inbox *w, const struct redis_inbox_row *
 	rs_word_end(r);
 	rs_schedule_row_pack(
 		rs_word(r), &row->feed, &(struct rs_schedule_row){.host_id = store_feed_host_id(&row->feed)});
-	rs_word_end(r);
-}
-
-static void due_first_add(struct rs *r)
-{
-	rs_int_pad(rs_word(r), FW_DUE_FIRST, DUE_DIGITS);
 	rs_word_end(r);
 }
 
@@ -279,7 +268,7 @@ static int inbox_unfit_refuse(struct redis_inbox *w, const struct rs_reply *unfi
 	return rc || !*merging ? rc : rs_merges_finish(w->r, RS_META, err);
 }
 
-static void inbox_take_request(struct redis_inbox *w, bool are_due)
+static void inbox_take_request(struct redis_inbox *w)
 {
 	struct rs *r = w->r;
 
@@ -287,7 +276,8 @@ static void inbox_take_request(struct redis_inbox *w, bool are_due)
 	rs_expect(r, "[i]|[ii]|[it]|[i(ii)]");
 	rs_add(r, r->door);
 	rs_addi(r, STORE_CONTROL_KEPT_MS);
-	due_first_add(r);
+	rs_int_pad(rs_word(r), FW_DUE_FIRST, DUE_DIGITS);
+	rs_word_end(r);
 	rs_addi(r, (int64_t)w->control_n);
 	for (size_t i = 0; i < w->control_n; i++) {
 		rs_add(r, w->control[i].raw);
@@ -297,14 +287,14 @@ static void inbox_take_request(struct redis_inbox *w, bool are_due)
 	}
 	rs_addi(r, (int64_t)w->feed_n);
 	for (size_t i = 0; i < w->feed_n; i++)
-		inbox_feed_add(w, &w->feed[i], are_due);
+		inbox_feed_add(w, &w->feed[i]);
 }
 
 /*
- * One call for all rows. are_due: their feeds are subscribed and due already. *taken: otherwise
- * nothing was done, because another taker has some of the rows, or a list cannot be used.
+ * One call for all rows. *taken: otherwise nothing was done, because another taker has some of the
+ * rows, or a list cannot be used.
  */
-static int inbox_take(struct redis_inbox *w, bool are_due, size_t *new_n, bool *taken, struct fw_err *err)
+static int inbox_take(struct redis_inbox *w, size_t *new_n, bool *taken, struct fw_err *err)
 {
 	bool again = true, merging;
 	int rc = 0;
@@ -314,7 +304,7 @@ static int inbox_take(struct redis_inbox *w, bool are_due, size_t *new_n, bool *
 		const struct rs_reply *answer;
 		int64_t result;
 
-		inbox_take_request(w, are_due);
+		inbox_take_request(w);
 		rc = rs_run(w->r, DOING, err);
 		if (rc)
 			return rc;
@@ -326,95 +316,8 @@ static int inbox_take(struct redis_inbox *w, bool are_due, size_t *new_n, bool *
 		else if (result == -1)
 			inbox_door_is_wrong(w, rs_elem(answer, 1)->text);
 		*taken = result == 1;
-		*new_n = *taken && !are_due ? (size_t)rs_int(rs_elem(answer, 1)) : *new_n;
+		*new_n = *taken ? (size_t)rs_int(rs_elem(answer, 1)) : 0;
 	}
-	return rc;
-}
-
-/* ---- the steps with 16 cells ----------------------------------------------------------------- */
-
-/* Rows whose feeds are to be due, and these feeds. */
-struct redis_inbox_feeds {
-	struct redis_inbox_row **row;
-	struct store_feed_new *made;
-	struct fw_feed *feed;
-	struct rs_schedule_row *state;
-	size_t n;
-};
-
-static int inbox_feeds_subscribe(struct redis_inbox *w, struct redis_inbox_feeds *f, struct fw_err *err)
-{
-	struct store_load load;
-
-	*f = (struct redis_inbox_feeds){.row = fw_arena_calloc(&w->a, w->feed_n + 1, sizeof(struct redis_inbox_row *)),
-		.made = fw_arena_calloc(&w->a, w->feed_n + 1, sizeof(*f->made)),
-		.feed = fw_arena_calloc(&w->a, w->feed_n + 1, sizeof(*f->feed)),
-		.state = fw_arena_calloc(&w->a, w->feed_n + 1, sizeof(*f->state))};
-	if (!f->row || !f->made || !f->feed || !f->state)
-		return rs_no_memory(w->r, err);
-	for (size_t i = 0; i < w->feed_n; i++) {
-		if (w->feed[i].refused.p)
-			continue;
-		f->row[f->n] = &w->feed[i];
-		f->feed[f->n++] = w->feed[i].feed;
-	}
-	load = (struct store_load){.rows = {.feed = f->feed, .feed_n = f->n}, .made = f->made};
-	return f->n ? rs_load(&w->r->store, &load, err) : 0;
-}
-
-/* Collects the commands that make known feeds due, and refuses those that are not active. */
-static int inbox_feeds_make_due(struct redis_inbox *w, struct redis_inbox_feeds *f, bool *again, struct fw_err *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < f->n; i++) {
-		int cell = rs_cell(w->r, f->made[i].id);
-
-		if (!f->made[i].existed)
-			continue;
-		if (!f->feed[i].url.p) { /* removed meanwhile */
-			*again = true;
-		} else if (f->feed[i].status != FW_FEED_ACTIVE) {
-			rc = inbox_refuse_status(w, f->row[i], f->feed[i].status, err);
-		} else {
-			rs_call(w->r, cell, RS_WRITE, "set");
-			rs_expect(w->r, "i");
-			rs_addi(w->r, f->made[i].id);
-			rs_adds(w->r, "");
-			due_first_add(w->r);
-			rs_adds(w->r, "");
-			rs_adds(w->r, "");
-			rs_adds(w->r, "");
-			rs_adds(w->r, "");
-		}
-	}
-	return rc;
-}
-
-/* Subscribe the rows' feeds and make them due. *again: another process removes or merges one. */
-static int inbox_feeds_spread(struct redis_inbox *w, size_t *new_n, bool *again, struct fw_err *err)
-{
-	struct redis_inbox_feeds f;
-	bool merging = false;
-	size_t set_n;
-	int rc = inbox_feeds_subscribe(w, &f, err);
-
-	*again = false;
-	*new_n = 0;
-	for (size_t i = 0; !rc && i < f.n; i++) {
-		f.feed[i] = (struct fw_feed){.id = f.made[i].id};
-		*new_n += !f.made[i].existed;
-	}
-	rc = rc || !f.n ? rc : rs_feeds_read(w->r, f.feed, f.state, f.n, err);
-	rc = rc ? rc : inbox_feeds_make_due(w, &f, again, err);
-	set_n = w->r->cmd_n;
-	rc = rc || !set_n ? rc : rs_run(w->r, DOING, err);
-	for (size_t i = 0; !rc && i < set_n; i++) {
-		*again |= rs_int(w->r->reply[i]) != 1;
-		merging |= rs_int(w->r->reply[i]) == -2;
-	}
-	for (int cell = 0; !rc && merging && cell < w->r->cell_n; cell++)
-		rc = rs_merges_finish(w->r, cell, err);
 	return rc;
 }
 
@@ -423,7 +326,6 @@ static int inbox_feeds_spread(struct redis_inbox *w, size_t *new_n, bool *again,
 /* Take what is waiting now, once. *taken: otherwise read again. */
 static int inbox_try(struct redis_inbox *w, bool *taken, struct fw_err *err)
 {
-	bool spread, again = false;
 	size_t new_n = 0;
 	int rc = inbox_read(w, err);
 
@@ -431,9 +333,7 @@ static int inbox_try(struct redis_inbox *w, bool *taken, struct fw_err *err)
 	*taken = !w->control_n && !w->feed_n;
 	if (rc || *taken)
 		return rc;
-	spread = w->r->cell_n > 1 && w->feed_n;
-	rc = spread ? inbox_feeds_spread(w, &new_n, &again, err) : 0;
-	rc = rc || again ? rc : inbox_take(w, spread, &new_n, taken, err);
+	rc = inbox_take(w, &new_n, taken, err);
 	if (rc || !*taken)
 		return rc;
 	w->in->control_n += w->control_n;

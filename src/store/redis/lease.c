@@ -91,10 +91,7 @@ int rs_release(struct store *st, const struct store_release *g, struct fw_err *e
 		rs_addi(r, g->shard[i].shard);
 		rs_addi(r, g->shard[i].quiet_since_ms);
 	}
-	if (!g->lease_id && g->crashed_feed_id) {
-		rs_call(r, RS_META, RS_WRITE, "crashed");
-		rs_addi(r, g->crashed_feed_id);
-		rs_addi(r, FW_STORE_CRASH_MAX);
-	}
+	rs_addi(r, g->lease_id ? 0 : g->crashed_feed_id);
+	rs_addi(r, FW_STORE_CRASH_MAX);
 	return rs_run(r, "giving shards back", err);
 }

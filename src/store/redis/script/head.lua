@@ -123,6 +123,16 @@ local function schedules_changed(shards)
 	end
 end
 
+local function feed_crashed(id, max)
+	local s = schedule_row_get(id)
+	if s then
+		s.crash = fmt('%010d', s.crash + 1)
+		s.status = s.status == '0' and tonumber(s.crash) >= max and '3' or s.status -- FW_FEED_QUARANTINED
+		schedule_row_put(id, s)
+		schedules_changed({[s.shard] = true})
+	end
+end
+
 local function url_of(address)
 	return match(address, '^[^\n]*')
 end

@@ -112,8 +112,8 @@ local function feeds_unfit(feeds)
 end
 
 -- inbox_take door kept due {raw refused value pauses}... {raw refused url feed row}...: take these
--- rows of control and of feeds_to_fetch. refused: what goes to the list of refused rows, or ''. url
--- '': the feed is due already. -> {1, number of new feeds}; {0}: the lists begin with other rows by
+-- rows of control and of feeds_to_fetch. refused: what goes to the list of refused rows, or ''; then
+-- there is no url. -> {1, number of new feeds}; {0}: the lists begin with other rows by
 -- now; {-1, key}: it is no list; {-2, {nth status ...}}: feeds_unfit(). Nothing is done but with 1
 function ops.inbox_take()
 	local door, kept, due, shards, t, new_n = next_arg(), next_int(), next_arg(), {}, now(), 0

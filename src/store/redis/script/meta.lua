@@ -87,8 +87,9 @@ function ops.heartbeat()
 	return {id, living, idle_n, held}
 end
 
--- release lease worker leave {shard quiet}...: release shards; with leave end the lease; with lease 0
--- end all leases of the worker
+-- release lease worker leave {shard quiet}... feed max: release shards; with leave end the lease; with
+-- lease 0 end all leases of the worker. A visit of the feed (0: none) killed the worker: after max such
+-- visits it is quarantined
 function ops.release()
 	local id, worker, leave, over = next_arg(), next_arg(), next_arg(), {}
 	for _ = 1, next_int() do
@@ -105,6 +106,7 @@ function ops.release()
 		end
 	end
 	leases_finish(over, int(now()))
+	feed_crashed(next_arg(), next_int())
 end
 
 -- ---- addresses and ids -------------------------------------------------------------------------

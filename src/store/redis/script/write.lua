@@ -82,18 +82,6 @@ function ops.set()
 	return 1
 end
 
--- crashed id max: a visit of the feed killed a worker; after max of them the feed is quarantined
-function ops.crashed()
-	local id, max = next_arg(), next_int()
-	local s = schedule_row_get(id)
-	if s then
-		s.crash = fmt('%010d', s.crash + 1)
-		s.status = s.status == '0' and tonumber(s.crash) >= max and '3' or s.status -- FW_FEED_QUARANTINED
-		schedule_row_put(id, s)
-		schedules_changed({[s.shard] = true})
-	end
-end
-
 -- ---- rows of another store ---------------------------------------------------------------------
 
 -- load_entry feed key known [row]: without a row only the key is stored. Existing entries stay.
