@@ -4,7 +4,7 @@
 
 #include "store/redis/redis.h"
 
-#define PRUNE_STEP 2000 /* changes per cell */
+#define PRUNE_STEP 2000
 
 int rs_head_read(struct rs *r, int64_t *id, struct fw_err *err)
 {
@@ -142,36 +142,18 @@ int rs_revision_list(struct store *st, int64_t entry_id, fw_revision_cb *cb, voi
 
 /* ---- retention ------------------------------------------------------------------------------- */
 
-/* The mark is raised before the changes are removed, so a reader that misses one sees it. */
 int rs_changes_prune(struct rs *r, struct fw_prune *p, struct fw_err *err)
 {
-	int64_t last = 0;
 	int rc;
 
-	for (int cell = 0; cell < r->cell_n; cell++) {
-		rs_call(r, cell, RS_READ, "changes_old");
-		rs_expect(r, "i");
-		rs_addi(r, p->changes_before_ms);
-		rs_addi(r, PRUNE_STEP);
-	}
+	rs_call(r, RS_META, RS_TRIM, "prune_changes");
+	rs_expect(r, "i");
+	rs_addi(r, p->changes_before_ms);
+	rs_addi(r, PRUNE_STEP);
 	rc = rs_run(r, "pruning", err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++)
-		last = FW_MAX(last, rs_int(r->reply[cell]));
-	if (rc || !last)
+	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_TRIM, "raise");
-	rs_adds(r, "changes_pruned_id");
-	rs_addi(r, last);
-	rc = rs_run(r, "pruning", err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
-		rs_call(r, cell, RS_TRIM, "prune_changes");
-		rs_expect(r, "i");
-		rs_addi(r, last);
-	}
-	rc = rc ? rc : rs_run(r, "pruning", err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
-		p->change_n += rs_int(r->reply[cell]);
-		p->more |= rs_int(r->reply[cell]) >= PRUNE_STEP / 2;
-	}
-	return rc;
+	p->change_n += rs_int(r->reply[0]);
+	p->more |= rs_int(r->reply[0]) >= PRUNE_STEP / 2;
+	return 0;
 }

@@ -190,7 +190,6 @@ static void cell_watch(const struct redis_commit *w, int cell)
 
 	rs_command(w->r, cell, "UNWATCH"); /* watches of an earlier try */
 	rs_command_key(w->r, cell, "WATCH", "revoked");
-	rs_key(w->r, cell, "merging");
 	if (w->orders)
 		rs_key(w->r, cell, "orders");
 	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
@@ -227,8 +226,6 @@ static void cell_request(struct redis_commit *w, int cell)
 	rs_command(w->r, cell, "EXISTS");
 	rs_expect(w->r, "i");
 	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
-	rs_command_key(w->r, cell, "EXISTS", "merging");
-	rs_expect(w->r, "i");
 	orders_request(w, cell);
 	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (p == part->plan || p->shard != first->shard) {
@@ -378,8 +375,7 @@ static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 
 	if (w->c->lease_id && !rs_int(at[0]))
 		return rs_lease_over(w->r, err);
-	part->merging = rs_int(at[1]) != 0;
-	at += 2;
+	at++;
 	if (w->orders)
 		differ = rs_int(*at++) != w->orders->part[cell] || w->first_orders != w->orders->part[RS_META];
 	for (struct redis_commit_plan *p = part->plan; p < end; p++) {
@@ -411,11 +407,6 @@ static void cell_request_more(struct redis_commit *w, int cell)
 
 	part->at = w->r->cmd_n;
 	for (struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
-		if (part->merging) {
-			rs_command_key(w->r, cell, "HEXISTS", "merging");
-			rs_expect(w->r, "i");
-			rs_addi(w->r, p->o->feed_id);
-		}
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
 			if (!redis_commit_is_changed(&p->item[i]))
 				continue;
@@ -470,7 +461,7 @@ static void cell_read_more(struct redis_commit *w, int cell)
 	const struct rs_reply **at = w->r->reply + part->at;
 
 	for (struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
-		bool repeated = push_is_repeated(w, p), merging = part->merging && rs_int(*at++);
+		bool repeated = push_is_repeated(w, p);
 
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
 			if (redis_commit_is_changed(&p->item[i])) {
@@ -481,8 +472,6 @@ static void cell_read_more(struct redis_commit *w, int cell)
 		p->visit_id = p->result == PLAN_STORED && plan_has_visit(p);
 		if (repeated)
 			p->visit_id = !history_has_push((*at++), p->o->visit.at_ms);
-		if (merging && p->result != PLAN_NO_FEED)
-			p->result = PLAN_RETRY;
 	}
 	for (size_t i = 0; i < w->c->host_n; i++) {
 		if (w->c->host[i].others && redis_commit_has_host(w, cell, &w->c->host[i]))
@@ -535,12 +524,12 @@ static int ids_release(struct rs *r, int64_t first_id, struct fw_err *err)
 	return rs_run(r, "reserving ids", err);
 }
 
-static int ids_reserve(struct rs *r, enum rs_function function, int64_t n, int64_t *first_id, struct fw_err *err)
+static int ids_reserve(struct rs *r, int64_t n, int64_t *first_id, struct fw_err *err)
 {
 	const struct rs_reply *old;
 	int rc;
 
-	rs_call(r, RS_META, function, "ids_reserve");
+	rs_call(r, RS_META, RS_WRITE, "ids_reserve");
 	rs_addi(r, n);
 	rs_addi(r, RESERVE_TIMEOUT_MS);
 	rs_expect(r, "[i(t)]");
@@ -562,30 +551,7 @@ int rs_ids_revoke(struct rs *r, struct fw_err *err)
 {
 	int64_t none;
 
-	return ids_reserve(r, RS_WRITE, 0, &none, err);
-}
-
-int rs_numbers_reserve(struct rs *r, int64_t n, struct rs_numbers *out, struct fw_err *err)
-{
-	int rc;
-
-	*out = (struct rs_numbers){.n = n};
-	for (int cell = 0; cell < r->cell_n; cell++) {
-		rs_command_key(r, cell, "GET", "revoked");
-		rs_expect(r, "i?");
-	}
-	rc = rs_run(r, "reserving ids", err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++)
-		out->revoked[cell] = rs_int(r->reply[cell]);
-	return rc || !n ? rc : ids_reserve(r, RS_TRIM, n, &out->first_id, err);
-}
-
-int rs_numbers_release(struct rs *r, const struct rs_numbers *of, int rc, struct fw_err *err)
-{
-	struct fw_err spare;
-	int ended = of->n && rc != FW_EIO ? ids_release(r, of->first_id, rc ? &spare : err) : 0;
-
-	return rc ? rc : ended;
+	return ids_reserve(r, 0, &none, err);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -622,7 +588,7 @@ static int cell_settle(struct redis_commit *w, int cell, struct fw_err *err)
 	w->hosts_done[cell] = true;
 	for (size_t i = 0; !rc && i < part->n; i++)
 		rc = plan_settle(w, &part->plan[i], err);
-	return !rc && part->merging ? rs_merges_finish(w->r, cell, err) : rc;
+	return rc;
 }
 
 /* ---- a commit -------------------------------------------------------------------------------- */
@@ -676,7 +642,7 @@ static int commit_try(struct redis_commit *w, struct fw_err *err)
 	w->part[RS_META].sent |= !any; /* an empty commit still checks the lease */
 	rc = rc ? rc : cells_read_all(w, err);
 	if (!rc && w->id_n)
-		rc = ids_reserve(w->r, RS_WRITE, w->id_n, &w->first_id, err);
+		rc = ids_reserve(w->r, w->id_n, &w->first_id, err);
 	w->entry_id = w->first_id;
 	return rc ? rc : cells_write_all(w, err);
 }

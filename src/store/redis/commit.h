@@ -69,7 +69,6 @@ struct redis_commit_cell {
 	size_t n;
 	size_t at;       /* index of its first reply */
 	size_t stored_n; /* plans that are written */
-	bool merging;    /* a merge runs in this cell */
 	bool sent;
 };
 

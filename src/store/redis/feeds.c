@@ -334,7 +334,7 @@ static void optional_int_add(struct rs *r, bool is, int64_t n, size_t width)
 	rs_word_end(r);
 }
 
-/* *answer: 1 done, 0 no such feed, -1 changed meanwhile, -2 being merged. */
+/* *answer: 1 done, 0 no such feed, -1 changed meanwhile. */
 static int feed_set_try(struct rs *r, const struct fw_feed *feed, unsigned what, int64_t *answer, struct fw_err *err)
 {
 	struct fw_feed f = {0};
@@ -372,11 +372,8 @@ int rs_feed_set(struct store *st, const struct fw_feed *feed, unsigned what, str
 	int64_t answer = -1;
 	int rc = rs_slot_start(r, true, err);
 
-	for (int i = 0; !rc && answer < 0 && i < TRIES; i++) {
+	for (int i = 0; !rc && answer < 0 && i < TRIES; i++)
 		rc = feed_set_try(r, feed, what, &answer, err);
-		if (!rc && answer == -2)
-			rc = rs_merges_finish(r, rs_cell(r, feed->id), err);
-	}
 	if (rc || answer == 1)
 		return rc;
 	return answer ? fw_err_set(err, FW_EAGAIN, "%s: other processes keep changing feed %lld: try again",

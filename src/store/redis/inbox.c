@@ -248,24 +248,19 @@ static void inbox_door_is_wrong(struct redis_inbox *w, struct fw_str key)
 	}
 }
 
-/* {nth status ...}: these feeds cannot be made due. *merging: one is being merged; start over. */
-static int inbox_unfit_refuse(struct redis_inbox *w, const struct rs_reply *unfit, bool *merging, struct fw_err *err)
+/* {nth status ...}: these feeds cannot be made due. */
+static int inbox_unfit_refuse(struct redis_inbox *w, const struct rs_reply *unfit, struct fw_err *err)
 {
 	int rc = 0;
 
-	*merging = false;
 	for (size_t i = 0; !rc && i + 2 <= unfit->n; i += 2) {
 		size_t nth = (size_t)rs_int(rs_elem(unfit, i));
-		int64_t status = rs_int(rs_elem(unfit, i + 1));
 
 		if (nth >= w->feed_n)
 			return rs_malformed(w->r, DOING, err);
-		if (status < 0)
-			*merging = true;
-		else
-			rc = inbox_refuse_status(w, &w->feed[nth], (enum fw_feed_status)status, err);
+		rc = inbox_refuse_status(w, &w->feed[nth], (enum fw_feed_status)rs_int(rs_elem(unfit, i + 1)), err);
 	}
-	return rc || !*merging ? rc : rs_merges_finish(w->r, RS_META, err);
+	return rc;
 }
 
 static void inbox_take_request(struct redis_inbox *w)
@@ -296,7 +291,7 @@ static void inbox_take_request(struct redis_inbox *w)
  */
 static int inbox_take(struct redis_inbox *w, size_t *new_n, bool *taken, struct fw_err *err)
 {
-	bool again = true, merging;
+	bool again = true;
 	int rc = 0;
 
 	*taken = false;
@@ -312,7 +307,7 @@ static int inbox_take(struct redis_inbox *w, size_t *new_n, bool *taken, struct 
 		result = rs_int(rs_elem(answer, 0));
 		again = result == -2;
 		if (again)
-			rc = inbox_unfit_refuse(w, rs_elem(answer, 1), &merging, err);
+			rc = inbox_unfit_refuse(w, rs_elem(answer, 1), err);
 		else if (result == -1)
 			inbox_door_is_wrong(w, rs_elem(answer, 1)->text);
 		*taken = result == 1;

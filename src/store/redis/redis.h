@@ -377,8 +377,6 @@ int rs_url_find(struct rs *r, struct fw_str url, int64_t *id, struct fw_err *err
 /* Feed rows of these feeds, in order; RS_NIL for feeds that do not exist. */
 int rs_feed_rows_read(struct rs *r, const int64_t *id, size_t n, const struct rs_reply ***row, struct fw_err *err);
 bool rs_row_has_url(const struct rs_reply *row, struct fw_str url);
-/* Finish the merges that are half done in this cell. */
-int rs_merges_finish(struct rs *r, int cell, struct fw_err *err);
 
 /* ---- the slots, by file ---------------------------------------------------------------------- */
 
@@ -422,18 +420,6 @@ int rs_inbox_inspect(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err *
 
 /* commit.c: revoke reserved entry ids whose process did not store its entries in time. */
 int rs_ids_revoke(struct rs *r, struct fw_err *err);
-/*
- * commit.c: numbers for the changes that an operation of the library stores. It checks revoked, of
- * its cell, so it stores nothing after others gave the numbers up. Release them in any case.
- */
-struct rs_numbers {
-	int64_t first_id; /* the id below the first one */
-	int64_t n;
-	int64_t revoked[RS_CELLS];
-};
-int rs_numbers_reserve(struct rs *r, int64_t n, struct rs_numbers *out, struct fw_err *err);
-/* Takes the rc so far. */
-int rs_numbers_release(struct rs *r, const struct rs_numbers *of, int rc, struct fw_err *err);
 /* changes.c: the last number below which all are stored. */
 int rs_head_read(struct rs *r, int64_t *id, struct fw_err *err);
 /* changes.c: retention of the log. Adds to p->change_n and p->more. */

@@ -81,64 +81,36 @@ static int due_rows_show(const struct store_due_query *q, int shard, const struc
 	return rc;
 }
 
-/* Requests one shard: its hosts, and its feeds in each cell. */
+/* Requests one shard: its hosts, and its feeds. */
 static void shard_request(struct rs *r, const struct store_due_query *q, int shard)
 {
 	if (q->host) {
-		rs_command(r, rs_cell(r, shard), "HGETALL");
+		rs_command(r, RS_META, "HGETALL");
 		rs_expect(r, "(tt)");
-		rs_key(r, rs_cell(r, shard), "hosts:%04d", shard);
+		rs_key(r, RS_META, "hosts:%04d", shard);
 	}
-	for (int cell = 0; q->due && cell < r->cell_n; cell++) {
-		rs_command(r, cell, "HGETALL");
+	if (q->due) {
+		rs_command(r, RS_META, "HGETALL");
 		rs_expect(r, "(tt)");
-		rs_key(r, cell, "schedule:%04d", shard);
+		rs_key(r, RS_META, "schedule:%04d", shard);
 	}
-}
-
-/*
- * *again: a process left merges half done. They are finished now, and the rows were read before
- * that.
- */
-static int due_read(struct rs *r, const struct store_due_query *q, int first, int n, bool *again, struct fw_err *err)
-{
-	const struct rs_reply **reply;
-	int rc;
-
-	*again = false;
-	for (int cell = 0; cell < r->cell_n; cell++) {
-		rs_command_key(r, cell, "EXISTS", "merging");
-		rs_expect(r, "i");
-	}
-	for (int shard = first; shard < first + n; shard++)
-		shard_request(r, q, shard);
-	rc = rs_run(r, "reading due feeds", err);
-	reply = r->reply;
-	for (int cell = 0; !rc && q->due && !r->read_only && cell < r->cell_n; cell++) {
-		if (!rs_int(reply[cell]))
-			continue;
-		rc = rs_merges_finish(r, cell, err);
-		*again = true;
-	}
-	r->reply = reply + r->cell_n;
-	return rc;
 }
 
 static int due_list(struct rs *r, const struct store_due_query *q, int first, int n, struct fw_err *err)
 {
 	const struct rs_reply **reply;
 	size_t feed_n = 0;
-	bool again;
 	int rc;
 
 	assert(n > 0 && first + n <= STORE_SHARDS);
-	rc = due_read(r, q, first, n, &again, err);
-	rc = !rc && again ? due_read(r, q, first, n, &again, err) : rc;
+	for (int shard = first; shard < first + n; shard++)
+		shard_request(r, q, shard);
+	rc = rs_run(r, "reading due feeds", err);
 	reply = r->reply;
 	for (int shard = first; !rc && shard < first + n; shard++) {
 		if (q->host)
 			rc = RS_CALLBACK(r, host_rows_show(q, *reply++));
-		for (int cell = 0; !rc && q->due && cell < r->cell_n; cell++) {
+		if (!rc && q->due) {
 			feed_n += (*reply)->n / 2;
 			rc = RS_CALLBACK(r, due_rows_show(q, shard, *reply++));
 		}
@@ -208,56 +180,26 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 /* ---- retention ------------------------------------------------------------------------------- */
 
 /*
- * Runs one operation on the first cell_n cells and adds up the rows it removed. *more: a cell
- * removed at least half of the limit, so there may be more, behind rows that are too young.
+ * Runs one operation and adds up the rows it removed. It is done again if it removed half of its
+ * limit: there may be more, behind rows that are too young.
  */
-static int cells_prune(struct rs *r, int cell_n, const char *op, const char *name, const int64_t arg[3], int64_t *n,
-	struct fw_prune *p, struct fw_err *err)
+static int rows_prune(struct rs *r, const char *op, const char *name, const int64_t arg[3], int64_t *n, bool *more,
+	struct fw_err *err)
 {
 	int rc;
 
-	assert(cell_n <= r->cell_n);
-	for (int cell = 0; cell < cell_n; cell++) {
-		rs_call(r, cell, RS_TRIM, op);
-		rs_expect(r, "i");
-		if (name)
-			rs_adds(r, name);
-		for (int i = 0; i < 3; i++)
-			rs_addi(r, arg[i]);
-	}
+	rs_call(r, RS_META, RS_TRIM, op);
+	rs_expect(r, "i");
+	if (name)
+		rs_adds(r, name);
+	for (int i = 0; i < 3; i++)
+		rs_addi(r, arg[i]);
 	rc = rs_run(r, "pruning", err);
-	for (int cell = 0; !rc && cell < cell_n; cell++) {
-		*n += rs_int(r->reply[cell]);
-		p->more |= rs_int(r->reply[cell]) >= arg[1] / 2;
-	}
-	return rc;
-}
-
-/* Each cell gets numbers for the changes of one step. */
-static int entries_prune(struct rs *r, struct fw_prune *p, struct fw_err *err)
-{
-	struct rs_numbers id;
-	int rc = rs_numbers_reserve(r, (int64_t)ENTRIES_STEP * r->cell_n, &id, err);
-
 	if (rc)
 		return rc;
-	for (int cell = 0; cell < r->cell_n; cell++) {
-		rs_call(r, cell, RS_TRIM, "prune_entries");
-		rs_expect(r, "i");
-		rs_addi(r, p->entries_before_ms);
-		rs_addi(r, ENTRIES_STEP);
-		rs_addi(r, SEEN_SLACK_MS);
-		rs_addi(r, id.first_id + 1 + (int64_t)ENTRIES_STEP * cell);
-		rs_addi(r, id.revoked[cell]);
-	}
-	rc = rs_run(r, "pruning", err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
-		int64_t n = rs_int(r->reply[cell]);
-
-		p->entry_n += FW_MAX(n, INT64_C(0));
-		p->more |= n < 0 || n >= ENTRIES_STEP / 2;
-	}
-	return rs_numbers_release(r, &id, rc, err);
+	*n += rs_int(r->reply[0]);
+	*more |= rs_int(r->reply[0]) >= arg[1] / 2;
+	return 0;
 }
 
 int rs_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
@@ -267,23 +209,22 @@ int rs_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 
 	p->more = false;
 	rc = rc ? rc : rs_ids_revoke(r, err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++)
-		rc = rs_merges_finish(r, cell, err);
 	if (!rc && p->visits_before_ms)
-		rc = cells_prune(r, r->cell_n, "prune_visits", NULL, (int64_t[]){p->visits_before_ms, VISITS_STEP, 0},
-			&p->visit_n, p, err);
+		rc = rows_prune(r, "prune_visits", NULL, (int64_t[]){p->visits_before_ms, VISITS_STEP, 0}, &p->visit_n,
+			&p->more, err);
 	if (!rc && p->entries_before_ms)
-		rc = entries_prune(r, p, err);
+		rc = rows_prune(r, "prune_entries", NULL,
+			(int64_t[]){p->entries_before_ms, ENTRIES_STEP, SEEN_SLACK_MS}, &p->entry_n, &p->more, err);
 	if (!rc && p->changes_before_ms)
 		rc = rs_changes_prune(r, p, err);
 	if (!rc && p->events_before_ms)
-		rc = cells_prune(r, 1, "event_prune", "incoming", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
-			&p->event_n, p, err);
+		rc = rows_prune(r, "event_prune", "incoming", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
+			&p->event_n, &p->more, err);
 	if (!rc && p->events_before_ms)
-		rc = cells_prune(r, 1, "event_prune", "dead_letters",
-			(int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0}, &p->event_n, p, err);
+		rc = rows_prune(r, "event_prune", "dead_letters", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
+			&p->event_n, &p->more, err);
 	if (!rc && p->records)
-		rc = cells_prune(
-			r, 1, "record_prune", NULL, (int64_t[]){p->now_ms, FW_RECORD_STEP, 0}, &p->record_n, p, err);
+		rc = rows_prune(r, "record_prune", NULL, (int64_t[]){p->now_ms, FW_RECORD_STEP, 0}, &p->record_n,
+			&p->more, err);
 	return rc;
 }

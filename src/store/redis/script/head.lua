@@ -175,10 +175,18 @@ end
 
 local CHANGED, GONE = 1, 2 -- enum fw_change_kind
 
--- The numbers of changes are reserved before an operation (commit.c). revoked: that counter as it was
--- before. False: they were given up meanwhile.
-local function numbers_valid(revoked)
-	return (call('GET', P .. 'revoked') or '0') == revoked
+-- 1: raised to n, 0: it was n or more.
+local function meta_raise(name, n)
+	if tonumber(call('HGET', P .. 'meta', name) or 0) >= tonumber(n) then
+		return 0
+	end
+	call('HSET', P .. 'meta', name, n)
+	return 1
+end
+
+-- Reserve n numbers of changes, above the returned one.
+local function changes_number(n)
+	return call('HINCRBY', P .. 'meta', 'entry_id', n) - n
 end
 
 local function change_put(number, entry, feed, kind, revision, t)

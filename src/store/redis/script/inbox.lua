@@ -91,8 +91,7 @@ local function feed_take(row, due, shards)
 	return 1
 end
 
--- Feeds that cannot be made due: {nth status ...}, from 0; status -1: it is being merged. A row gets
--- the id and the state of its feed.
+-- Feeds that cannot be made due: {nth status ...}, from 0. A row gets the id and the state of its feed.
 local function feeds_unfit(feeds)
 	local out = {}
 	for i, row in ipairs(feeds) do
@@ -102,9 +101,8 @@ local function feeds_unfit(feeds)
 			schedule(groups.shard), id))
 		if s then
 			s.shard, row.id, row.state = groups.shard, id, s
-			local merging = call('HEXISTS', P .. 'merging', id) == 1
-			if merging or s.status ~= '0' then
-				out[#out + 1], out[#out + 2] = i - 1, merging and -1 or tonumber(s.status)
+			if s.status ~= '0' then
+				out[#out + 1], out[#out + 2] = i - 1, tonumber(s.status)
 			end
 		end
 	end

@@ -136,11 +136,7 @@ end
 -- raise name n -> 1: raised, 0: it was n or more. New ids are above n
 function ops.raise()
 	local name, n = next_arg(), next_arg()
-	if tonumber(call('HGET', P .. 'meta', name) or 0) >= tonumber(n) then
-		return 0
-	end
-	call('HSET', P .. 'meta', name, n)
-	return 1
+	return meta_raise(name, n)
 end
 
 -- ids_reserve n old_ms -> {the id below the range, {range reserved more than old_ms ago ...}}: reserve

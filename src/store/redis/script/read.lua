@@ -41,31 +41,6 @@ function ops.stats()
 		call('HGET', P .. 'meta', 'event_clashes') or '0'}
 end
 
--- export id -> {{key value ...}, {entry row ...}, {entry revision version ...}} for merge_entries; nil:
--- no such feed
-function ops.export()
-	local id, entries, rows, versions = next_arg(), {}, {}, {}
-	if call('HEXISTS', P .. 'feed', id) == 0 then
-		return false
-	end
-	local keys = call('HGETALL', P .. 'keys:' .. id)
-	for i = 2, #keys, 2 do
-		local _, entry = key_value_split(keys[i])
-		entries[#entries + 1] = entry ~= '0' and entry or nil
-	end
-	for i, row in ipairs(read_batched('HMGET', P .. 'entries', entries)) do
-		if row and match(row, '^%d+') == id then
-			rows[#rows + 1], rows[#rows + 2] = entries[i], row
-			local all = call('HGETALL', P .. 'revisions:' .. entries[i])
-			for k = 1, #all, 2 do
-				versions[#versions + 1], versions[#versions + 2], versions[#versions + 3] = entries[i],
-					all[k], all[k + 1]
-			end
-		end
-	end
-	return {keys, rows, versions}
-end
-
 -- history visit max -> {row ...}: this visit and earlier ones of its feed, max in all
 function ops.history()
 	local last, max, out = next_arg(), next_int(), {}
@@ -130,16 +105,6 @@ function ops.id_before()
 		end
 	end
 	return lo > 0 and call('ZRANGE', ids, lo - 1, lo - 1)[1] or '0'
-end
-
--- changes_old before max -> the last of the first max changes that is older than before; 0: none
-function ops.changes_old()
-	local before, last = next_int(), '0'
-	for _, row in ipairs(call('ZRANGE', P .. 'changes', 0, next_int() - 1)) do
-		local id, ms = match(row, '^(%d+) .* (%d+)$')
-		last = tonumber(ms) < before and id or last
-	end
-	return last
 end
 
 -- dates after before -> {entry ...}, {date ...} of the entries with ids between these two

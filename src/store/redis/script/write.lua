@@ -54,16 +54,14 @@ function ops.void()
 	return feed_void(id, url)
 end
 
--- set id status due why crash own_was own -> 1: done, 0: no such feed, -1: own is not own_was any more,
--- -2: the feed is being merged. "" leaves status, due, why or crash as it is.
+-- set id status due why crash own_was own -> 1: done, 0: no such feed, -1: own is not own_was any more.
+-- "" leaves status, due, why or crash as it is.
 function ops.set()
 	local id, status, due, why, crash, own_was, own = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(),
 		next_arg(), next_arg()
 	local s = schedule_row_get(id)
 	if not s then
 		return 0
-	elseif call('HEXISTS', P .. 'merging', id) == 1 then
-		return -2
 	elseif own ~= own_was then
 		local groups = feed_row_get(id)
 		if groups[OWNER_SETTINGS] ~= own_was then
@@ -120,37 +118,20 @@ end
 
 -- ---- merging and removing ----------------------------------------------------------------------
 
--- merge id into -> 1: commits of this feed wait now, 0: no such feed, -1: it is being merged into
--- another one
-function ops.merge()
-	local id, into = next_arg(), next_arg()
-	local merging = call('HGET', P .. 'merging', id)
-	if call('HEXISTS', P .. 'feed', id) == 0 then
-		return 0
-	elseif merging then
-		return merging == into and 1 or -1
+-- Make an entry of feed id one of feed into, which lacks its key and its guid. False: it has either.
+local function entry_move(entry, row, key, value, into, guids)
+	local guid = entry_part(row, 'guid') or ''
+	if call('HEXISTS', P .. 'keys:' .. into, key) == 1 or guids[guid] then
+		return false
 	end
-	call('HSET', P .. 'merging', id, into)
-	return 1
+	local hash, _, date = key_value_split(value)
+	entry_put(into, key, hash, entry, date, into .. match(row, '^%d+(.*)$'))
+	return true
 end
 
--- unmerge id: the merge failed
-function ops.unmerge()
-	call('HDEL', P .. 'merging', next_arg())
-end
-
--- merge_entries id number revoked {key value}... {entry row}... {entry revision version}...: store the
--- entries that this feed lacks, by key and by guid, as changes with the numbers from `number` on ->
--- {entry ...} that it has now; 0: no such feed, -1: it is being merged, -2: the numbers were revoked
-function ops.merge_entries()
-	local id, number, revoked, value_of, key_of, guids, entries = next_arg(), next_int(), next_arg(), {}, {}, {}, {}
-	if call('HEXISTS', P .. 'feed', id) == 0 then
-		return 0
-	elseif call('HEXISTS', P .. 'merging', id) == 1 then
-		return -1
-	elseif not numbers_valid(revoked) then
-		return -2
-	end
+-- The guids of a feed's entries, as a set.
+local function guids_of(id)
+	local entries, guids = {}, {}
 	for _, value in ipairs(call('HVALS', P .. 'keys:' .. id)) do
 		local _, entry = key_value_split(value)
 		entries[#entries + 1] = entry ~= '0' and entry or nil
@@ -158,82 +139,60 @@ function ops.merge_entries()
 	for _, row in ipairs(read_batched('HMGET', P .. 'entries', entries)) do
 		guids[row and entry_part(row, 'guid') or ''] = true
 	end
-	for _ = 1, next_int() do
-		local name, value = next_arg(), next_arg()
-		local _, entry = key_value_split(value)
-		key_of[entry], value_of[entry] = name, value
-	end
-	local moved, t = {}, now()
-	for _ = 1, next_int() do
-		local entry, row = next_arg(), next_arg()
-		local guid = entry_part(row, 'guid') or ''
-		if call('HEXISTS', P .. 'keys:' .. id, key_of[entry]) == 0 and (guid == '' or not guids[guid]) then
-			local hash, _, date = key_value_split(value_of[entry])
-			entry_put(id, key_of[entry], hash, entry, date, id .. match(row, '^%d+(.*)$'))
-			change_put(number, entry, id, CHANGED, match(row, '^%d+ %S+ %S+ (%d+)'), t)
-			number = number + 1
-		end
-		local _, is = key_value_split(call('HGET', P .. 'keys:' .. id, key_of[entry]))
-		if is == entry then
-			moved[entry] = true
-			moved[#moved + 1] = entry
-		end
-	end
-	for _ = 1, next_int() do
-		local entry, revision, version = next_arg(), next_arg(), next_arg()
-		if moved[entry] then
-			call('HSET', P .. 'revisions:' .. entry, revision, version)
-		end
-	end
-	local list = {}
-	for i, entry in ipairs(moved) do
-		list[i] = entry
-	end
-	return list
+	guids[''] = nil
+	return guids
 end
 
--- remove id into number n revoked {moved}...: remove the feed and its rows, if it is being merged into
--- that feed ("": into none). Entries that another feed of this cell adopted stay. Changes, except of
--- moved entries, get the n numbers from `number` on. -> its address; nil: no such feed; -1: it is being
--- merged otherwise; -2: n is too small, or the numbers were revoked
-function ops.remove()
-	local id, into, number, n, revoked = next_arg(), next_arg(), next_int(), next_int(), next_arg()
-	local s, groups, moved, gone, t = schedule_row_get(id), feed_row_get(id), {}, {}, now()
-	for _ = 1, next_int() do
-		moved[next_arg()] = true
-	end
-	if not s then
-		return false
-	elseif (call('HGET', P .. 'merging', id) or '') ~= into then
-		return -1
-	end
-	for _, value in ipairs(call('HVALS', P .. 'keys:' .. id)) do
-		local _, entry = key_value_split(value)
+-- Remove a feed's entries; those that feed into ('': none) lacks become its own, and come first.
+local function entries_remove(id, into)
+	local guids, keys, gone, t = into ~= '' and guids_of(into), call('HGETALL', P .. 'keys:' .. id), {}, now()
+	for i = 1, #keys, 2 do
+		local _, entry = key_value_split(keys[i + 1])
 		local row = entry ~= '0' and call('HGET', P .. 'entries', entry)
-		gone[#gone + 1] = row and match(row, '^%d+') == id and entry or nil
-	end
-	if #gone > n or not numbers_valid(revoked) then
-		return -2
-	end
-	for i, entry in ipairs(gone) do
-		entry_drop(entry)
-		if not moved[entry] then
-			change_put(number + i - 1, entry, id, GONE, 0, t)
+		local own = row and match(row, '^%d+') == id
+		if own and guids and entry_move(entry, row, keys[i], keys[i + 1], into, guids) then
+			change_put(changes_number(1) + 1, entry, into, CHANGED, match(row, '^%d+ %S+ %S+ (%d+)'), t)
+		elseif own then
+			gone[#gone + 1] = entry
 		end
 	end
+	local number = changes_number(#gone)
+	for i, entry in ipairs(gone) do
+		entry_drop(entry)
+		change_put(number + i, entry, id, GONE, 0, t)
+	end
+end
+
+-- Remove a feed and its rows; its entries go to feed into ('': to none).
+local function feed_remove(id, into)
+	local s, groups = schedule_row_get(id), feed_row_get(id)
+	entries_remove(id, into)
 	history(s.last, function(_, name, rows, nth)
 		table.remove(rows, nth)
 		chunk_put(name, rows)
 		call('HINCRBY', P .. 'meta', 'visit_n', -1)
 	end)
 	call('HDEL', schedule(s.shard), id)
-	for _, name in ipairs({'feed', 'merging', 'adopting'}) do
-		call('HDEL', P .. name, id)
-	end
+	call('HDEL', P .. 'feed', id)
 	call('ZREM', P .. 'feed_ids', id)
 	call('DEL', P .. 'keys:' .. id)
+	local url = url_of(groups[ADDRESS])
+	if call('HGET', P .. 'urls', url) == id then
+		call('HDEL', P .. 'urls', url)
+	end
 	schedules_changed({[s.shard] = true})
-	return url_of(groups[ADDRESS])
+end
+
+-- remove id into -> 1: the feed is removed, 0: there is no such feed, -1: there is no feed into
+function ops.remove()
+	local id, into = next_arg(), next_arg()
+	if into ~= '' and not schedule_row_get(into) then
+		return -1
+	elseif not schedule_row_get(id) then
+		return 0
+	end
+	feed_remove(id, into)
+	return 1
 end
 
 -- ---- retention ---------------------------------------------------------------------------------
@@ -266,15 +225,10 @@ function ops.prune_visits()
 	return n
 end
 
--- prune_entries before max slack number revoked -> the number removed, with changes numbered from
--- `number` on; -1: the numbers were revoked. Ids rise with the time that entries were
--- first seen, except for differences up to the slack, so the walk ends at an entry seen after before
+-- prune_entries before max slack -> the number removed. Ids rise with the time that entries were first seen, except for differences up to the slack, so the walk ends at an entry seen after before
 -- plus slack.
 function ops.prune_entries()
-	local before, max, slack, number, from, n, t = next_int(), next_int(), next_int(), next_int(), 0, 0, now()
-	if not numbers_valid(next_arg()) then
-		return -1
-	end
+	local before, max, slack, from, n, t = next_int(), next_int(), next_int(), 0, 0, now()
 	while n < max do
 		local ids = call('ZRANGE', P .. 'entry_ids', from, from + 99)
 		local young = #ids == 0
@@ -285,7 +239,7 @@ function ops.prune_entries()
 				call('HSET', P .. 'keys:' .. id, key, key_value_split(call('HGET',
 					P .. 'keys:' .. id, key)) .. ' 0')
 				entry_drop(ids[i])
-				change_put(number + n, ids[i], id, GONE, 0, t)
+				change_put(changes_number(1) + 1, ids[i], id, GONE, 0, t)
 				n = n + 1
 			else
 				from = from + 1
@@ -299,9 +253,19 @@ function ops.prune_entries()
 	return n
 end
 
--- prune_changes last -> the number of changes removed, up to this one
+-- prune_changes before max -> the number removed: the first max changes, up to the last of them that is
+-- older than before. Readers see how far the log is gone: changes_pruned_id
 function ops.prune_changes()
-	return call('ZREMRANGEBYSCORE', P .. 'changes', '-inf', next_arg())
+	local before, last = next_int(), nil
+	for _, row in ipairs(call('ZRANGE', P .. 'changes', 0, next_int() - 1)) do
+		local id, ms = match(row, '^(%d+) .* (%d+)$')
+		last = tonumber(ms) < before and id or last
+	end
+	if not last then
+		return 0
+	end
+	meta_raise('changes_pruned_id', last)
+	return call('ZREMRANGEBYSCORE', P .. 'changes', '-inf', last)
 end
 
 -- match_put dead {order change row}...: store matches as waiting (dead '') or dead ('dead_'), and
