@@ -1094,6 +1094,32 @@ static void slot_empty(const struct node *from, const struct node *to, int slot)
 	}
 }
 
+START_TEST(merge_of_before) /* an earlier version died while it merged feeds; its marks go */
+{
+	struct store *st;
+	int64_t from, into;
+	char words[100];
+
+	server_up(NULL);
+	st = open_at(url, FW_STORE_CREATE);
+	from = drv_feed(st, "https://from.example/", NOW);
+	into = drv_feed(st, "https://into.example/", NOW);
+	st->driver->close(st);
+	ck_assert(fw_snprintf(words, sizeof(words), "HSET {feedwheel/0}:merging %d %d", (int)from, (int)into));
+	told(words);
+	told("HSET {feedwheel/0}:adopting 7 https://from.example/");
+	told("SADD {feedwheel/0}:void 9");
+	st = open_at(url, FW_STORE_READ);
+	ck_assert(drv_is(st, from) && drv_is(st, into));
+	st->driver->close(st);
+	st = open_at(url, 0);
+	ck_assert(!drv_is(st, from) && drv_is(st, into));
+	ck_assert_str_eq(say("EXISTS {feedwheel/0}:merging {feedwheel/0}:adopting {feedwheel/0}:void"), ":0\r\n");
+	ck_assert_int_ne(drv_feed(st, "https://from.example/", NOW), from);
+	drv_end(st);
+}
+END_TEST
+
 START_TEST(cluster_store_of_before) /* its 16 parts were spread over the nodes of a cluster */
 {
 	server_up(NULL);
@@ -1383,8 +1409,8 @@ int main(void)
 		busy_with_a_script, silent_server, answers_of_others, answers_without_end, replies_of_another_shape,
 		stream_of_another_shape, disk_full, commit_that_comes_again, padded_numbers, numbers_of_the_dead,
 		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
-		cluster_store_of_before, order_changes_before_and_in_a_commit, cluster_stores, cluster_slot_moves,
-		over_tls};
+		merge_of_before, cluster_store_of_before, order_changes_before_and_in_a_commit, cluster_stores,
+		cluster_slot_moves, over_tls};
 	TCase *t;
 
 	server_needed(&server_redis);

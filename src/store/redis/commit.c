@@ -7,8 +7,8 @@
  * frequent work.
  *
  * Watched keys: the lease; the schedules of the shards, which every change of a feed writes; the
- * keys of entries; and rare ones: merges, adopted addresses, hosts in other workers' shards, the
- * version of the orders.
+ * keys of entries; and rare ones: addresses, if a feed gets a new one, hosts in other workers' shards,
+ * the version of the orders.
  * Workers do not disturb each other, because each has its own shards.
  *
  * On a cluster each cell has its own transaction. A second outcome of the same feed in one commit
@@ -151,27 +151,13 @@ static int plans_entries_choose(struct redis_commit *w, struct fw_err *err)
 	return rc;
 }
 
-/* New addresses are rare, so one request each. */
-static int plans_urls_claim(struct redis_commit *w, struct fw_err *err)
+/* The outcome brings a new address; whether it is free is read later. */
+static void plans_changes_set(struct redis_commit *w)
 {
-	int rc = 0;
-
-	for (size_t i = 0; !rc && !w->push && i < w->n; i++) {
-		struct redis_commit_plan *p = &w->plan[i];
-		int64_t owner_id;
-
-		if (!(p->o->groups & FW_GROUP_URL))
-			continue;
-		rs_call(w->r, p->cell, RS_WRITE, "adopting");
-		rs_addi(w->r, p->o->feed_id);
-		rs_add(w->r, p->o->feed->url);
-		rc = rs_run(w->r, "adopting an address", err);
-		rc = rc ? rc : rs_url_claim(w->r, p->o->feed->url, p->o->feed_id, &owner_id, err);
-		p->has_url = !rc && owner_id == p->o->feed_id;
+	for (struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
+		p->has_url = !w->push && p->o->groups & FW_GROUP_URL;
+		p->change = plan_changes(w, p);
 	}
-	for (size_t i = 0; i < w->n; i++)
-		w->plan[i].change = plan_changes(w, &w->plan[i]);
-	return rc;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -199,7 +185,7 @@ static void cell_watch(const struct redis_commit *w, int cell)
 		if (p->item_n || p->o->retracted_n)
 			rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
 		if (p->has_url)
-			rs_key(w->r, cell, "adopting");
+			rs_key(w->r, cell, "urls");
 	}
 	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
 		if (h->others && redis_commit_has_host(w, cell, h))
@@ -243,9 +229,9 @@ static void cell_request(struct redis_commit *w, int cell)
 			rs_addi(w->r, p->o->feed_id);
 		}
 		if (p->has_url) {
-			rs_command_key(w->r, cell, "HGET", "adopting");
-			rs_expect(w->r, "t?");
-			rs_addi(w->r, p->o->feed_id);
+			rs_call(w->r, cell, RS_READ, "url_owner");
+			rs_expect(w->r, "i?");
+			rs_add(w->r, p->o->feed->url);
 		}
 		for (size_t i = 0; i < p->item_n; i++) {
 			if (!i) {
@@ -335,6 +321,20 @@ static enum redis_commit_result plan_result(const struct redis_commit *w, const 
 	return !w->c->lease_id && p->feed.last_visit_ms ? PLAN_NO_FEED : PLAN_STORED;
 }
 
+/* Another feed has the address, or gets it with this commit: the feed keeps its own. */
+static void plan_url_read(const struct redis_commit *w, struct redis_commit_plan *p, int64_t owner_id)
+{
+	bool is_free = !owner_id || owner_id == p->o->feed_id;
+
+	for (const struct redis_commit_plan *other = w->plan; is_free && other < p; other++)
+		is_free = !other->has_url || other->result != PLAN_STORED ||
+			!fw_str_eq(other->o->feed->url, p->o->feed->url);
+	if (is_free)
+		return;
+	p->has_url = false;
+	p->change &= ~(1u << RS_ADDRESS);
+}
+
 static int plan_read(
 	struct redis_commit *w, struct redis_commit_plan *p, const struct rs_reply ***at, struct fw_err *err)
 {
@@ -342,11 +342,8 @@ static int plan_read(
 
 	if (plan_reads_row(w, p))
 		p->feed_row = (*(*at)++)->text;
-	/* another feed got it meanwhile */
-	if (p->has_url && !fw_str_eq((*(*at)++)->text, p->o->feed->url)) {
-		p->has_url = false;
-		p->change &= ~(1u << RS_ADDRESS);
-	}
+	if (p->has_url)
+		plan_url_read(w, p, rs_int(*(*at)++));
 	if (p->item_n)
 		rc = plan_entries_read(w, p, *(*at)++, err);
 	if (!rc && p->o->retracted_n)
@@ -556,10 +553,9 @@ int rs_ids_revoke(struct rs *r, struct fw_err *err)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static int plan_settle(struct redis_commit *w, struct redis_commit_plan *p, struct fw_err *err)
+static void plan_settle(struct redis_commit *w, struct redis_commit_plan *p)
 {
 	struct fw_outcome *o = p->o;
-	bool has_url = p->has_url && p->result == PLAN_STORED;
 
 	assert(!w->done[o - w->c->outcome]);
 	if (p->result == PLAN_RETRY || (p->result == PLAN_NO_FEED && !w->c->lease_id && !w->push)) {
@@ -568,7 +564,7 @@ static int plan_settle(struct redis_commit *w, struct redis_commit_plan *p, stru
 			w->push = true;
 			o->visit.kind = FW_VISIT_PUSHED;
 		}
-		return 0;
+		return;
 	}
 	w->done[o - w->c->outcome] = true;
 	o->rc = p->result == PLAN_NO_FEED ? FW_ENOTFOUND : 0;
@@ -576,19 +572,16 @@ static int plan_settle(struct redis_commit *w, struct redis_commit_plan *p, stru
 	o->visit.changed_n = p->result == PLAN_STORED ? p->changed_n : 0;
 	if (p->result == PLAN_STORED && !w->push && o->groups & FW_GROUP_URL && !p->has_url)
 		o->rc = FW_EINVAL;
-	return has_url && !fw_str_eq(p->url_was, o->feed->url) ? rs_url_release(w->r, p->url_was, o->feed_id, err) : 0;
 }
 
-static int cell_settle(struct redis_commit *w, int cell, struct fw_err *err)
+static void cell_settle(struct redis_commit *w, int cell)
 {
 	struct redis_commit_cell *part = &w->part[cell];
-	int rc = 0;
 
 	assert(part->sent);
 	w->hosts_done[cell] = true;
-	for (size_t i = 0; !rc && i < part->n; i++)
-		rc = plan_settle(w, &part->plan[i], err);
-	return rc;
+	for (size_t i = 0; i < part->n; i++)
+		plan_settle(w, &part->plan[i]);
 }
 
 /* ---- a commit -------------------------------------------------------------------------------- */
@@ -607,10 +600,9 @@ static int cells_write_all(struct redis_commit *w, struct fw_err *err)
 	rc = rs_run_once(w->r, "commit", &moved, err);
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
 		stored[cell] = w->part[cell].sent && w->r->reply[w->part[cell].at]->type == RS_ARRAY;
-	/* cell_settle() collects commands of its own */
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++) {
 		if (stored[cell])
-			rc = cell_settle(w, cell, err);
+			cell_settle(w, cell);
 		else
 			w->retry |= w->part[cell].sent;
 	}
@@ -632,7 +624,8 @@ static int commit_try(struct redis_commit *w, struct fw_err *err)
 	memset(w->part, 0, sizeof(w->part));
 	rc = plans_make(w, err);
 	rc = rc ? rc : plans_entries_choose(w, err);
-	rc = rc ? rc : plans_urls_claim(w, err);
+	if (!rc)
+		plans_changes_set(w);
 	for (int cell = 0; cell < w->r->cell_n; cell++) {
 		w->part[cell].sent = w->part[cell].n;
 		for (size_t i = 0; i < w->c->host_n; i++)

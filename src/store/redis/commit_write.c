@@ -150,8 +150,13 @@ static void feed_row_write(struct redis_commit *w, const struct redis_commit_pla
 	rs_word_end(w->r);
 	if (!p->has_url)
 		return;
-	rs_command_key(w->r, p->cell, "HDEL", "adopting");
+	rs_command_key(w->r, p->cell, "HSET", "urls");
+	rs_add(w->r, p->o->feed->url);
 	rs_addi(w->r, p->o->feed_id);
+	if (fw_str_eq(p->url_was, p->o->feed->url))
+		return;
+	rs_command_key(w->r, p->cell, "HDEL", "urls");
+	rs_add(w->r, p->url_was);
 }
 
 static void cell_feeds_write(struct redis_commit *w, int cell)

@@ -697,7 +697,7 @@ static int cells_connect(struct rs *r, struct fw_err *err)
 static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct fw_err *err)
 {
 	int64_t schema = 0, cell_n;
-	bool old = false;
+	bool old = false, has_marks;
 	int rc;
 
 	rs_command_key(r, RS_META, "HMGET", "meta");
@@ -705,7 +705,12 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	rs_adds(r, "cells");
 	rs_adds(r, "schema"); /* of a version before the first release */
 	rs_expect(r, "[i?i?t?]");
+	rs_command_key(r, RS_META, "EXISTS", "merging");
+	rs_key(r, RS_META, "adopting");
+	rs_key(r, RS_META, "void");
+	rs_expect(r, "i");
 	rc = rs_run(r, "reading its version", err);
+	has_marks = !rc && rs_int(r->reply[1]) > 0 && !r->read_only;
 	rc = rc ? rc : old_store_find(r, &old, err);
 	if (rc)
 		return rc;
@@ -751,7 +756,11 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	if (cell_n != 1)
 		return rs_malformed(r, "reading its version", err);
 	r->cell_n = (int)cell_n;
-	return cells_connect(r, err);
+	if (has_marks) {
+		rs_call(r, RS_META, RS_WRITE, "tidy");
+		rc = rs_run(r, "finishing what an earlier version began", err);
+	}
+	return rc ? rc : cells_connect(r, err);
 }
 
 /* On one server the lists of other programs need no hash tag: so they are easier to write. */

@@ -366,17 +366,10 @@ bool rs_host_unpack(struct fw_str row, struct store_host *h);
 
 /* Sets FW_ENOTFOUND and its message. */
 int rs_feed_missing(const struct rs *r, int64_t feed_id, struct fw_err *err);
-/*
- * Claim an address for a feed. *owner_id is feed_id on success, otherwise the existing feed that
- * has the address.
- */
-int rs_url_claim(struct rs *r, struct fw_str url, int64_t feed_id, int64_t *owner_id, struct fw_err *err);
-int rs_url_release(struct rs *r, struct fw_str url, int64_t feed_id, struct fw_err *err);
 /* The existing feed with this address; 0: none. */
 int rs_url_find(struct rs *r, struct fw_str url, int64_t *id, struct fw_err *err);
 /* Feed rows of these feeds, in order; RS_NIL for feeds that do not exist. */
 int rs_feed_rows_read(struct rs *r, const int64_t *id, size_t n, const struct rs_reply ***row, struct fw_err *err);
-bool rs_row_has_url(const struct rs_reply *row, struct fw_str url);
 
 /* ---- the slots, by file ---------------------------------------------------------------------- */
 

@@ -137,6 +137,13 @@ local function url_of(address)
 	return match(address, '^[^\n]*')
 end
 
+-- The feed that has this address; nil: none. A feed that only claimed it, and died, has not.
+local function url_owner(url)
+	local id = call('HGET', P .. 'urls', url)
+	local groups = id and feed_row_get(id)
+	return groups and url_of(groups[ADDRESS]) == url and id or nil
+end
+
 -- The bytes of one member. value: members "name=length:bytes", from offset `from` on.
 local function member_get(value, want, from)
 	while true do

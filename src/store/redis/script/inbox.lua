@@ -81,13 +81,12 @@ local function feed_take(row, due, shards)
 	if row.id then
 		return feed_due(row.id, row.state, due, shards)
 	end
-	local id = call('HGET', P .. 'urls', url)
-	if id and feed_void(id, url) == 1 then -- an earlier row made it
+	local id = url_owner(url)
+	if id then -- an earlier row made it
 		return feed_due(id, schedule_row_get(id), due, shards)
 	end
 	id = int(call('HINCRBY', P .. 'meta', 'feed_id', 1))
-	call('HSET', P .. 'urls', url, id)
-	feed_create(id, row[5], row[4], shards)
+	feed_create(id, url, row[5], row[4], shards)
 	return 1
 end
 
@@ -95,12 +94,10 @@ end
 local function feeds_unfit(feeds)
 	local out = {}
 	for i, row in ipairs(feeds) do
-		local id = row[3] ~= '' and call('HGET', P .. 'urls', row[3])
-		local groups = id and feed_row_get(id)
-		local s = groups and url_of(groups[ADDRESS]) == row[3] and schedule_row_split(call('HGET',
-			schedule(groups.shard), id))
+		local id = row[3] ~= '' and url_owner(row[3])
+		local s = id and schedule_row_get(id)
 		if s then
-			s.shard, row.id, row.state = groups.shard, id, s
+			row.id, row.state = id, s
 			if s.status ~= '0' then
 				out[#out + 1], out[#out + 2] = i - 1, tonumber(s.status)
 			end

@@ -4,7 +4,7 @@
 --
 --	meta     hash: schema_version, cells, visit_n, the last ids (entry_id, visit_id, feed_id, lease_id),
 --	         merge_n: the number of merges; changes_pruned_id. entry_id also numbers changes
---	urls     hash, address to the feed that claimed it
+--	urls     hash, address to the feed that has it
 --	reserved_ids  hash, the id below a range of reserved entry ids to the time of the reservation
 --	workers  hash, lease to "until_ms lease_ms idle name"
 --	lease:ID exists while the lease does: commits watch it
@@ -111,32 +111,12 @@ end
 
 -- ---- addresses and ids -------------------------------------------------------------------------
 
--- url_claim {address id was}...: give the address to feed id if feed was has it ("": no feed) -> per
--- address the feed that has it now
-function ops.url_claim()
-	local answer = {}
-	for i = 1, next_int() do
-		local url, id, was = next_arg(), next_arg(), next_arg()
-		local is = call('HGET', P .. 'urls', url) or ''
-		if is == was then
-			call('HSET', P .. 'urls', url, id)
-			is = id
-		end
-		answer[i] = is
-	end
-	return answer
-end
-
--- url_release address id: no feed has the address any more, if feed id has it
-function ops.url_release()
-	local url, id = next_arg(), next_arg()
-	return call('HGET', P .. 'urls', url) == id and call('HDEL', P .. 'urls', url) or 0
-end
-
--- raise name n -> 1: raised, 0: it was n or more. New ids are above n
+-- raise name n other: new ids are above n. If name was below it, other ('': none) is not below it either
 function ops.raise()
-	local name, n = next_arg(), next_arg()
-	return meta_raise(name, n)
+	local name, n, other = next_arg(), next_arg(), next_arg()
+	if meta_raise(name, n) == 1 and other ~= '' then
+		meta_raise(other, n)
+	end
 end
 
 -- ids_reserve n old_ms -> {the id below the range, {range reserved more than old_ms ago ...}}: reserve

@@ -2,6 +2,11 @@
 --
 -- Operations that only read; they also run on replicas.
 
+-- url_owner address -> the feed that has it; nil: none
+function ops.url_owner()
+	return url_owner(next_arg()) or false
+end
+
 -- counts {feed}... -> the number of entries of each
 function ops.counts()
 	local out = {}
@@ -73,19 +78,6 @@ function ops.visits()
 		if #out >= max or (down and tonumber(name) <= after) then
 			break
 		end
-	end
-	return out
-end
-
--- visits_known {visit}... -> 1 for each that exists, else 0
-function ops.visits_known()
-	local out = {}
-	for i = 1, next_int() do
-		local visit, known = next_arg(), 0
-		for _, row in ipairs((select(2, chunk_at(visit)))) do
-			known = visit_of(row) == tonumber(visit) and 1 or known
-		end
-		out[i] = known
 	end
 	return out
 end

@@ -3,55 +3,57 @@
 -- Operations that write one cell: feeds are created, changed, merged and removed.
 
 -- The shard goes into shards.
-local function feed_create(id, row, feed, shards)
+local function feed_create(id, url, row, feed, shards)
 	local shard = sub(feed, 1, 4)
-	if call('HSETNX', P .. 'feed', id, feed) == 1 then
-		call('ZADD', P .. 'feed_ids', id, id)
-		call('HSET', schedule(shard), id, row)
-		shards[shard] = true
+	call('HSET', P .. 'urls', url, id)
+	call('HSET', P .. 'feed', id, feed)
+	call('ZADD', P .. 'feed_ids', id, id)
+	call('HSET', schedule(shard), id, row)
+	shards[shard] = true
+end
+
+-- The other feed that a feed with this id would collide with, stored or before it in the load; nil: none.
+local function create_conflict(id, url, owner, of_url, of_id)
+	if (owner or of_url[url] or id) ~= id then
+		return owner or of_url[url]
+	elseif not owner and (call('HEXISTS', P .. 'feed', id) == 1 or (of_id[id] or url) ~= url) then
+		return id
 	end
 end
 
--- create {id row feed}... -> per feed 1: it exists now, 0: another process took its address before
--- (void)
+-- create {id address row feed}...: id 0: the feed gets a new one, unless a feed has its address -> {{id
+-- new ...}}, new 1: it was created; or {nth other}: row nth, from 0, collides with that feed, and nothing
+-- was done
 function ops.create()
-	local answer, shards = {}, {}
+	local feeds, of_url, of_id, last, out, shards = {}, {}, {}, 0, {}, {}
 	for i = 1, next_int() do
-		local id, row, feed = next_arg(), next_arg(), next_arg()
-		answer[i] = 1
-		if call('SISMEMBER', P .. 'void', id) == 1 then
-			answer[i] = 0
-		else
-			feed_create(id, row, feed, shards)
+		local f = {id = next_arg(), url = next_arg(), row = next_arg(), feed = next_arg()}
+		feeds[i], f.owner = f, url_owner(f.url)
+		if f.id ~= '0' then
+			local other = create_conflict(f.id, f.url, f.owner, of_url, of_id)
+			if other then
+				return {i - 1, tonumber(other)}
+			end
+			of_url[f.url], of_id[f.id], last = f.id, f.url, math.max(last, tonumber(f.id))
+		end
+	end
+	meta_raise('feed_id', int(last))
+	for _, numbered in ipairs({true, false}) do
+		for i, f in ipairs(feeds) do
+			if (f.id ~= '0') == numbered then
+				local id = f.owner or of_url[f.url]
+				local new = not f.owner and (not id or numbered and of_id[id] ~= nil) -- not made just now
+				id = id or int(call('HINCRBY', P .. 'meta', 'feed_id', 1))
+				if new then
+					feed_create(id, f.url, f.row, f.feed, shards)
+					of_url[f.url], of_id[id] = id, nil
+				end
+				out[2 * i - 1], out[2 * i] = tonumber(id), new and 1 or 0
+			end
 		end
 	end
 	schedules_changed(shards)
-	return answer
-end
-
--- adopting id address: a commit will give the feed this address
-function ops.adopting()
-	local id, url = next_arg(), next_arg()
-	call('HSET', P .. 'adopting', id, url)
-end
-
--- 1: the feed exists and has this address; 0: it never will.
-local function feed_void(id, url)
-	local groups = feed_row_get(id)
-	if groups and url_of(groups[ADDRESS]) == url then
-		return 1
-	elseif not groups then
-		call('SADD', P .. 'void', id)
-	elseif call('HGET', P .. 'adopting', id) == url then
-		call('HDEL', P .. 'adopting', id)
-	end
-	return 0
-end
-
--- void id address -> 1: the feed exists and has this address; 0: it never will
-function ops.void()
-	local id, url = next_arg(), next_arg()
-	return feed_void(id, url)
+	return {out}
 end
 
 -- set id status due why crash own_was own -> 1: done, 0: no such feed, -1: own is not own_was any more.
@@ -193,6 +195,17 @@ function ops.remove()
 	end
 	feed_remove(id, into)
 	return 1
+end
+
+-- tidy: finish the merges that an earlier version left half done, and forget its marks.
+function ops.tidy()
+	local all = call('HGETALL', P .. 'merging')
+	for i = 1, #all, 2 do
+		if schedule_row_get(all[i]) and schedule_row_get(all[i + 1]) then
+			feed_remove(all[i], all[i + 1])
+		end
+	end
+	call('DEL', P .. 'merging', P .. 'adopting', P .. 'void')
 end
 
 -- ---- retention ---------------------------------------------------------------------------------
