@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The log of changes: a sorted set in each cell. Earlier versions of entries. */
+/* The log of changes, a sorted set. Earlier versions of entries. */
 #include <stdlib.h>
 
 #include "store/redis/redis.h"
@@ -93,7 +93,7 @@ static int revision_compare(const void *a, const void *b)
 	return x->revision < y->revision ? -1 : x->revision > y->revision;
 }
 
-/* Show the versions of one cell: pairs of a revision and "cut row". */
+/* Pairs of a revision and "cut row". */
 static int revisions_show(
 	struct rs *r, int64_t entry_id, const struct rs_reply *all, fw_revision_cb *cb, void *ctx, struct fw_err *err)
 {
@@ -127,17 +127,13 @@ int rs_revision_list(struct store *st, int64_t entry_id, fw_revision_cb *cb, voi
 	struct rs *r = rs_of(st);
 	int rc = rs_slot_start(r, false, err);
 
-	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
-		rs_command(r, cell, "HGETALL");
-		rs_expect(r, "(tt)");
-		rs_key(r, cell, "revisions:%lld", (long long)entry_id);
-	}
-	rc = rc ? rc : rs_run(r, "listing revisions", err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
-		if (r->reply[cell]->n) /* during a merge they are in two cells */
-			return revisions_show(r, entry_id, r->reply[cell], cb, ctx, err);
-	}
-	return rc;
+	if (rc)
+		return rc;
+	rs_command(r, RS_META, "HGETALL");
+	rs_expect(r, "(tt)");
+	rs_key(r, RS_META, "revisions:%lld", (long long)entry_id);
+	rc = rs_run(r, "listing revisions", err);
+	return rc ? rc : revisions_show(r, entry_id, r->reply[0], cb, ctx, err);
 }
 
 /* ---- retention ------------------------------------------------------------------------------- */

@@ -9,39 +9,10 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* indexes into the feeds, grouped by cell */
-struct redis_cell_order {
-	size_t *at, first[RS_CELLS], n[RS_CELLS];
-};
-
-static bool cell_order_make(struct rs *r, struct redis_cell_order *o, const struct fw_feed *feed, size_t n)
+static void ids_add(struct rs *r, const struct fw_feed *feed, size_t n)
 {
-	size_t sum = 0;
-
-	*o = (struct redis_cell_order){.at = fw_arena_calloc(&r->arena, n + 1, sizeof(*o->at))};
-	if (!o->at)
-		return false;
 	for (size_t i = 0; i < n; i++)
-		o->n[rs_cell(r, feed[i].id)]++;
-	for (int c = 0; c < r->cell_n; c++) {
-		o->first[c] = sum;
-		sum += o->n[c];
-		o->n[c] = 0;
-	}
-	assert(sum == n);
-	for (size_t i = 0; i < n; i++) {
-		int c = rs_cell(r, feed[i].id);
-
-		o->at[o->first[c] + o->n[c]++] = i;
-	}
-	return true;
-}
-
-/* Adds the ids of the cell's feeds to a command. */
-static void cell_ids_add(struct rs *r, const struct redis_cell_order *o, int cell, const struct fw_feed *feed)
-{
-	for (size_t i = 0; i < o->n[cell]; i++)
-		rs_addi(r, feed[o->at[o->first[cell] + i]].id);
+		rs_addi(r, feed[i].id);
 }
 
 /* Reads schedule rows, which lie by shard. */
@@ -51,9 +22,9 @@ static int schedule_rows_read(struct rs *r, struct fw_feed *feed, struct rs_sche
 	int rc;
 
 	for (size_t i = 0; i < n; i++) {
-		rs_command(r, rs_cell(r, feed[i].id), "HGET");
+		rs_command(r, RS_META, "HGET");
 		rs_expect(r, "t?");
-		rs_key(r, rs_cell(r, feed[i].id), "schedule:%04d", shard[i]);
+		rs_key(r, RS_META, "schedule:%04d", shard[i]);
 		rs_addi(r, feed[i].id);
 	}
 	rc = rs_run(r, "reading feeds", err);
@@ -67,57 +38,35 @@ static int schedule_rows_read(struct rs *r, struct fw_feed *feed, struct rs_sche
 int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_schedule_row *state, size_t n, struct fw_err *err)
 {
 	int *shard = fw_arena_calloc(&r->arena, n + 1, sizeof(*shard)), rc;
-	const struct rs_reply **reply;
-	struct redis_cell_order o;
 
-	if (!shard || !cell_order_make(r, &o, feed, n))
-		return rs_no_memory(r, err);
-	for (int c = 0; c < r->cell_n; c++) {
-		if (!o.n[c])
-			continue;
-		rs_command_key(r, c, "HMGET", "feed");
-		rs_expect_n(r, "(t?)=", o.n[c]);
-		cell_ids_add(r, &o, c, feed);
-	}
+	if (!shard || !n)
+		return shard ? 0 : rs_no_memory(r, err);
+	rs_command_key(r, RS_META, "HMGET", "feed");
+	rs_expect_n(r, "(t?)=", n);
+	ids_add(r, feed, n);
 	rc = rs_run(r, "reading feeds", err);
-	reply = r->reply;
-	for (int c = 0; !rc && c < r->cell_n; c++) {
-		for (size_t i = 0; i < o.n[c]; i++) {
-			struct fw_str row = rs_elem(*reply, i)->text;
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct fw_str row = rs_elem(r->reply[0], i)->text;
 
-			if (!row.p)
-				continue;
-			shard[o.at[o.first[c] + i]] = rs_feed_row_shard(row);
-			rs_feed_row_unpack(row, &feed[o.at[o.first[c] + i]]);
-		}
-		reply += o.n[c] > 0;
+		if (!row.p)
+			continue;
+		shard[i] = rs_feed_row_shard(row);
+		rs_feed_row_unpack(row, &feed[i]);
 	}
 	return rc || !state ? rc : schedule_rows_read(r, feed, state, shard, n, err);
 }
 
 static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_err *err)
 {
-	const struct rs_reply **reply;
-	struct redis_cell_order o;
 	int rc;
 
-	if (!cell_order_make(r, &o, feed, n))
-		return rs_no_memory(r, err);
-	for (int c = 0; c < r->cell_n; c++) {
-		if (!o.n[c])
-			continue;
-		rs_call(r, c, RS_READ, "counts");
-		rs_expect_n(r, "(i)=", o.n[c]);
-		rs_addi(r, (int64_t)o.n[c]);
-		cell_ids_add(r, &o, c, feed);
-	}
+	rs_call(r, RS_META, RS_READ, "counts");
+	rs_expect_n(r, "(i)=", n);
+	rs_addi(r, (int64_t)n);
+	ids_add(r, feed, n);
 	rc = rs_run(r, "counting entries", err);
-	reply = r->reply;
-	for (int c = 0; !rc && c < r->cell_n; c++) {
-		for (size_t i = 0; i < o.n[c]; i++)
-			feed[o.at[o.first[c] + i]].entry_n = rs_int(rs_elem(*reply, i));
-		reply += o.n[c] > 0;
-	}
+	for (size_t i = 0; !rc && i < n; i++)
+		feed[i].entry_n = rs_int(rs_elem(r->reply[0], i));
 	return rc;
 }
 
@@ -242,14 +191,12 @@ static int feeds_by_due(struct redis_feed_list *l, struct fw_err *err)
 
 	for (int shard = 0; !rc && shard < STORE_SHARDS; shard++) {
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-		for (int cell = 0; cell < l->r->cell_n; cell++) {
-			rs_command(l->r, cell, "HGETALL");
-			rs_expect(l->r, "(tt)");
-			rs_key(l->r, cell, "schedule:%04d", shard);
-		}
+		rs_command(l->r, RS_META, "HGETALL");
+		rs_expect(l->r, "(tt)");
+		rs_key(l->r, RS_META, "schedule:%04d", shard);
 		rc = rs_run(l->r, "listing feeds", err);
-		for (int cell = 0; !rc && cell < l->r->cell_n; cell++)
-			feed_picks_add(l, l->r->reply[cell], &picks);
+		if (!rc)
+			feed_picks_add(l, l->r->reply[0], &picks);
 	}
 	pick = (struct redis_feed_pick *)(void *)picks.p;
 	n = picks.len / sizeof(*pick);

@@ -125,15 +125,14 @@ static void row_check(const struct redis_findings *f, const struct rs_reply *row
 		finding_report(f, "schedule", text);
 }
 
-/* Are the feeds of this cell in the right cell, and do they have their addresses? */
-static int cell_check(struct rs *r, const struct redis_findings *f, int cell, struct fw_err *err)
+static int rows_check(struct rs *r, const struct redis_findings *f, struct fw_err *err)
 {
 	const struct rs_reply *got, *rows;
 	char text[120];
 	int rc;
 
 	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
-	rs_call(r, cell, RS_READ, "check");
+	rs_call(r, RS_META, RS_READ, "check");
 	rs_expect(r, "[(t)(titt)]");
 	rc = rs_run(r, "checking", err);
 	if (rc)
@@ -154,12 +153,9 @@ static int cell_check(struct rs *r, const struct redis_findings *f, int cell, st
 	for (size_t i = 0; !rc && i + 4 <= rows->n; i += 4) {
 		int64_t id = rs_int(rs_elem(rows, i));
 
-		if (!id || (rs_int(rs_elem(r->reply[0], i / 4)) == id && rs_cell(r, id) == cell))
+		if (!id || rs_int(rs_elem(r->reply[0], i / 4)) == id)
 			continue;
-		(void)fw_snprintf(text, sizeof(text),
-			rs_cell(r, id) == cell ? "feed %lld: its address belongs to another feed" :
-						 "feed %lld: stored in the wrong cell",
-			(long long)id);
+		(void)fw_snprintf(text, sizeof(text), "feed %lld: its address belongs to another feed", (long long)id);
 		finding_report(f, "addresses", text);
 	}
 	return rc;
@@ -170,19 +166,13 @@ static int last_change_read(struct rs *r, int64_t *last, struct fw_err *err)
 {
 	int rc;
 
-	for (int cell = 0; cell < r->cell_n; cell++) {
-		rs_command_key(r, cell, "ZREVRANGE", "changes");
-		rs_expect_n(r, "(tt)<", 1);
-		rs_addi(r, 0);
-		rs_addi(r, 0);
-		rs_adds(r, "WITHSCORES");
-	}
+	rs_command_key(r, RS_META, "ZREVRANGE", "changes");
+	rs_expect_n(r, "(tt)<", 1);
+	rs_addi(r, 0);
+	rs_addi(r, 0);
+	rs_adds(r, "WITHSCORES");
 	rc = rs_run(r, "checking changes", err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
-		const struct rs_reply *pair = r->reply[cell];
-
-		*last = pair->n == 2 ? FW_MAX(*last, rs_int(rs_elem(pair, 1))) : *last;
-	}
+	*last = rc ? *last : FW_MAX(*last, rs_int(rs_elem(r->reply[0], 1)));
 	return rc;
 }
 
@@ -213,9 +203,7 @@ static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err 
 			(long long)f.entry_id, (long long)f.visit_id);
 		finding_report(&f, "meta", text);
 	}
-	for (int cell = 0; !rc && cell < r->cell_n; cell++)
-		rc = cell_check(r, &f, cell, err);
-	return rc;
+	return rows_check(r, &f, err);
 }
 
 int rs_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)

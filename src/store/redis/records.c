@@ -49,7 +49,7 @@ int rs_record_put(
 	rs_addi(r, step);
 	rc = rs_run(r, "storing a record", err);
 	*was = !rc && rs_int(r->reply[0]);
-	return rc || *was || !step ? rc : rs_orders_raise(r, RS_META + 1, step, err);
+	return rc;
 }
 
 /* False: the row is not in this format. */
@@ -175,5 +175,5 @@ int rs_record_remove(struct store *st, struct fw_str kind, struct fw_str key, st
 	rc = rs_run(r, "removing a record", err);
 	if (!rc && !rs_int(r->reply[0]))
 		return fw_store_record_missing(r->target.name, kind, err);
-	return rc || !step ? rc : rs_orders_raise(r, RS_META + 1, step, err);
+	return rc;
 }

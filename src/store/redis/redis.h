@@ -386,8 +386,6 @@ store_match_remove_fn rs_match_remove;
 store_stream_append_fn rs_stream_append; /* stream.c */
 store_match_summary_fn rs_match_summary;
 store_orders_version_fn rs_orders_version; /* orders.c */
-/* Raise the numbers of this cell and those behind it. */
-int rs_orders_raise(struct rs *r, int first_cell, int64_t step, struct fw_err *err);
 void rs_match_row_add(struct rs *r, const struct fw_match *m);
 store_load_fn rs_load; /* load.c */
 store_key_list_fn rs_key_list;
@@ -426,10 +424,9 @@ int rs_lease_over(struct rs *r, struct fw_err *err);
  */
 int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_schedule_row *state, size_t n, struct fw_err *err);
 
-/* entries.c: ids of one sorted set, merged over all cells; or visits with their rows. */
+/* entries.c: members of one sorted set that begin with their ids; or visits with their rows. */
 struct rs_page_row {
 	int64_t id;
-	int cell;
 	struct fw_str row;
 };
 struct rs_walk {
@@ -440,11 +437,10 @@ struct rs_walk {
 	bool done;
 };
 /*
- * The next page, about `most` ids at most. An id that is in two cells appears twice. Results lie in
- * the arena.
+ * The next page: `most` ids, and of visits perhaps some more. Results lie in the arena.
  */
 int rs_walk_page(struct rs *r, struct rs_walk *w, size_t most, struct rs_page_row **out, size_t *n, struct fw_err *err);
-/* Per cell: the highest id whose row has a time before ms. */
+/* The highest id whose row has a time before ms. */
 int rs_id_before(struct rs *r, const char *name, const char *pattern, int64_t ms, int64_t *last, struct fw_err *err);
 
 #endif

@@ -139,35 +139,25 @@ int rs_due(struct store *st, const struct store_due_query *q, struct fw_err *err
 int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
+	int64_t *const to[] = {&out->active_n, &out->paused_n, &out->gone_n, &out->quarantined_n, &out->failing_n,
+		&out->due_n, &out->next_due_ms, &out->entry_n, &out->visit_n, &out->last_entry_id, &out->last_visit_id,
+		&out->last_feed_id, &out->clash_n};
 	int64_t now_ms = 0;
 	int rc = rs_clock(st, &now_ms, err);
 
-	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
-		rs_call(r, cell, RS_READ, "stats");
-		rs_expect(r, "[iiiiiitiiiiii]");
-		rs_addi(r, now_ms);
-	}
-	rc = rc ? rc : rs_run(r, "counting", err);
 	if (rc)
 		return rc;
-	*out = (struct fw_store_stats){.next_due_ms = FW_NO_DATE, .size_bytes = -1, .schema = RS_SCHEMA};
-	for (int cell = 0; cell < r->cell_n; cell++) {
-		const struct rs_reply *e = r->reply[cell];
-		struct fw_str due = rs_elem(e, 6)->text;
-		int64_t *const sum[] = {&out->active_n, &out->paused_n, &out->gone_n, &out->quarantined_n,
-			&out->failing_n, &out->due_n};
-
-		for (size_t i = 0; i < FW_N(sum); i++)
-			*sum[i] += rs_int(rs_elem(e, i));
-		if (due.len && (out->next_due_ms == FW_NO_DATE || rs_int(rs_elem(e, 6)) < out->next_due_ms))
-			out->next_due_ms = rs_int(rs_elem(e, 6));
-		out->entry_n += rs_int(rs_elem(e, 7));
-		out->visit_n += rs_int(rs_elem(e, 8));
-		out->last_entry_id = FW_MAX(out->last_entry_id, rs_int(rs_elem(e, 9)));
-		out->last_visit_id = FW_MAX(out->last_visit_id, rs_int(rs_elem(e, 10)));
-		out->last_feed_id = FW_MAX(out->last_feed_id, rs_int(rs_elem(e, 11)));
-		out->clash_n += rs_int(rs_elem(e, 12));
-	}
+	rs_call(r, RS_META, RS_READ, "stats");
+	rs_expect(r, "[iiiiiitiiiiii]");
+	rs_addi(r, now_ms);
+	rc = rs_run(r, "counting", err);
+	if (rc)
+		return rc;
+	*out = (struct fw_store_stats){.size_bytes = -1, .schema = RS_SCHEMA};
+	for (size_t i = 0; i < FW_N(to); i++)
+		*to[i] = rs_int(rs_elem(r->reply[0], i));
+	if (!rs_elem(r->reply[0], 6)->text.len)
+		out->next_due_ms = FW_NO_DATE;
 	rc = rs_inbox_count(r, &out->inbox_n, &out->inbox_refused_n, err);
 	if (rc)
 		return rc;

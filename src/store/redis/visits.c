@@ -51,12 +51,12 @@ static int visit_newest_first(const void *a, const void *b)
 /*
  * The next part of the list, from *id backwards. *id becomes the id to continue from; 0: the end.
  */
-static int history_read(struct rs *r, int cell, int64_t *id, struct fw_buf *out, struct fw_err *err)
+static int history_read(struct rs *r, int64_t *id, struct fw_buf *out, struct fw_err *err)
 {
 	int rc;
 
 	assert(*id); /* it ends the caller's loop */
-	rs_call(r, cell, RS_READ, "history");
+	rs_call(r, RS_META, RS_READ, "history");
 	rs_expect_n(r, "(t)<", HISTORY);
 	rs_addi(r, *id);
 	rs_addi(r, HISTORY);
@@ -84,11 +84,11 @@ static int visits_of_feed(struct redis_visit_list *l, struct fw_err *err)
 	struct rs_schedule_row s = {0};
 	struct fw_visit *v;
 	size_t n;
-	int cell = rs_cell(l->r, f.id), rc;
+	int rc;
 
 	rc = rs_feeds_read(l->r, &f, &s, 1, err);
 	while (!rc && s.last_visit_id)
-		rc = history_read(l->r, cell, &s.last_visit_id, &all, err);
+		rc = history_read(l->r, &s.last_visit_id, &all, err);
 	v = (struct fw_visit *)(void *)all.p;
 	n = all.len / sizeof(*v);
 	if (!rc && n)
@@ -121,7 +121,7 @@ int rs_visit_list(struct store *st, const struct fw_visit_query *q, fw_visit_cb 
 {
 	struct redis_visit_list l = {.r = rs_of(st), .q = q, .cb = cb, .ctx = ctx};
 	struct rs_walk w = {.down = !q->oldest_first};
-	int64_t since[RS_CELLS] = {0}, first = INT64_MAX;
+	int64_t first = 0;
 	struct rs_page_row *at;
 	size_t n;
 	int rc = rs_slot_start(l.r, false, err);
@@ -129,9 +129,7 @@ int rs_visit_list(struct store *st, const struct fw_visit_query *q, fw_visit_cb 
 	if (q->feed_id && !q->oldest_first)
 		return rc ? rc : visits_of_feed(&l, err);
 	if (!rc && (q->since_ms || q->run_id)) /* a run's id is the time of its start */
-		rc = rs_id_before(l.r, "visits", AT, FW_MAX(q->since_ms, q->run_id) - SLACK_MS, since, err);
-	for (int cell = 0; cell < l.r->cell_n; cell++)
-		first = FW_MIN(first, since[cell]);
+		rc = rs_id_before(l.r, "visits", AT, FW_MAX(q->since_ms, q->run_id) - SLACK_MS, &first, err);
 	w.next = w.down ? INT64_MAX : FW_MAX(q->after_id, first);
 	w.end = w.down ? first : INT64_MAX;
 	while (!rc && !w.done && !visit_list_is_full(&l)) {

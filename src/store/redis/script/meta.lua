@@ -139,16 +139,16 @@ end
 
 -- ---- records -----------------------------------------------------------------------------------
 
--- The orders' version of this cell: orders.c. 0: the record is no order.
+-- The orders' version: orders.c. 0: the record is no order.
 local function orders_raise(step)
 	if step ~= '0' then
 		call('INCRBY', P .. 'orders', step)
 	end
 end
 
--- orders_raise step
+-- orders_raise step -> the version
 function ops.orders_raise()
-	orders_raise(next_arg())
+	return call('INCRBY', P .. 'orders', next_arg())
 end
 
 local function record_store(name, ms, ends, value)
