@@ -11,14 +11,12 @@
  * the version of the orders.
  * Workers do not disturb each other, because each has its own shards.
  *
- * On a cluster each cell has its own transaction. A second outcome of the same feed in one commit
- * also gets its own transaction.
+ * A second outcome of the same feed in one commit gets a transaction of its own.
  *
  * Ids are reserved before the transaction. Reserved entry ids stand in `reserved_ids` until they
  * are stored, and readers that follow entries by id see no higher id before that (entries.c). So
- * entry ids appear in order. If a process dies with reserved ids, they are revoked: `revoked`,
- * which each commit watches from before it reserves ids, is raised in all cells, and then the ids
- * are given up.
+ * entry ids appear in order. If a process dies with reserved ids, the next reservation gives them up
+ * and raises `revoked`, which each commit watches from before it reserves ids.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -53,8 +51,6 @@ static int plan_by_shard(const void *a, const void *b)
 {
 	const struct redis_commit_plan *x = a, *y = b;
 
-	if (x->cell != y->cell)
-		return x->cell < y->cell ? -1 : 1;
 	if (x->shard != y->shard)
 		return x->shard < y->shard ? -1 : 1;
 	if (x->o->feed_id != y->o->feed_id)
@@ -68,7 +64,7 @@ static int plan_shards_read(struct redis_commit *w, struct fw_err *err)
 	int rc;
 
 	for (size_t i = 0; i < w->n; i++) {
-		rs_command_key(w->r, w->plan[i].cell, "HGET", "feed");
+		rs_command_key(w->r, RS_META, "HGET", "feed");
 		rs_expect(w->r, "t?");
 		rs_addi(w->r, w->plan[i].o->feed_id);
 	}
@@ -81,9 +77,7 @@ static int plan_shards_read(struct redis_commit *w, struct fw_err *err)
 	return rc;
 }
 
-/*
- * Plans for the outcomes without a result, grouped by cell. A feed that has several gets its first.
- */
+/* Plans for the outcomes without a result. A feed that has several gets its first. */
 static int plans_make(struct redis_commit *w, struct fw_err *err)
 {
 	size_t n = 0;
@@ -97,25 +91,17 @@ static int plans_make(struct redis_commit *w, struct fw_err *err)
 		struct fw_outcome *o = &w->c->outcome[i];
 
 		if (!w->done[i])
-			w->plan[w->n++] = (struct redis_commit_plan){.o = o,
-				.cell = rs_cell(w->r, o->feed_id),
-				.shard = store_host_shard(o->host_id),
-				.result = PLAN_NO_FEED};
+			w->plan[w->n++] = (struct redis_commit_plan){
+				.o = o, .shard = store_host_shard(o->host_id), .result = PLAN_NO_FEED};
 	}
 	rc = w->push ? plan_shards_read(w, err) : 0;
 	if (w->n)
 		qsort(w->plan, w->n, sizeof(*w->plan), plan_by_shard);
 	for (size_t i = 0; i < w->n; i++) {
-		struct redis_commit_plan *p = &w->plan[n];
-
-		if (n && w->plan[n - 1].o->feed_id == w->plan[i].o->feed_id) {
+		if (n && w->plan[n - 1].o->feed_id == w->plan[i].o->feed_id)
 			w->retry = true;
-			continue;
-		}
-		*p = w->plan[i];
-		if (!w->part[p->cell].n++)
-			w->part[p->cell].plan = p;
-		n++;
+		else
+			w->plan[n++] = w->plan[i];
 	}
 	assert(n <= w->c->n);
 	w->n = n;
@@ -170,82 +156,74 @@ static bool plan_reads_row(const struct redis_commit *w, const struct redis_comm
 	return p->change || (w->r->stream_max && p->item_n && !knows_url);
 }
 
-static void cell_watch(const struct redis_commit *w, int cell)
+static void commit_watch(const struct redis_commit *w)
 {
-	const struct redis_commit_cell *part = &w->part[cell];
-
-	rs_command(w->r, cell, "UNWATCH"); /* watches of an earlier try */
-	rs_command_key(w->r, cell, "WATCH", "revoked");
+	rs_command(w->r, RS_META, "UNWATCH"); /* watches of an earlier try */
+	rs_command_key(w->r, RS_META, "WATCH", "revoked");
 	if (w->orders)
-		rs_key(w->r, cell, "orders");
-	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
-		if (p == part->plan || p->shard != p[-1].shard)
-			rs_key(w->r, cell, "schedule:%04d", p->shard);
+		rs_key(w->r, RS_META, "orders");
+	rs_key(w->r, RS_META, "lease:%lld", (long long)w->c->lease_id);
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
+		if (p == w->plan || p->shard != p[-1].shard)
+			rs_key(w->r, RS_META, "schedule:%04d", p->shard);
 		if (p->item_n || p->o->retracted_n)
-			rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
+			rs_key(w->r, RS_META, "keys:%lld", (long long)p->o->feed_id);
 		if (p->has_url)
-			rs_key(w->r, cell, "urls");
+			rs_key(w->r, RS_META, "urls");
 	}
 	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
-		if (h->others && redis_commit_has_host(w, cell, h))
-			rs_key(w->r, cell, "hosts:%04d", store_host_shard(h->id));
+		if (h->others && !w->hosts_done)
+			rs_key(w->r, RS_META, "hosts:%04d", store_host_shard(h->id));
 	}
 }
 
-static void orders_request(const struct redis_commit *w, int cell)
+/* Requests the rows for commit_read(), in its order. */
+static void commit_request(struct redis_commit *w)
 {
-	if (!w->orders)
-		return;
-	rs_command_key(w->r, cell, "GET", "orders");
-	rs_expect(w->r, "i?");
-}
+	const struct redis_commit_plan *first = w->plan;
 
-/* Requests the rows for cell_read(), in its order. */
-static void cell_request(struct redis_commit *w, int cell)
-{
-	struct redis_commit_cell *part = &w->part[cell];
-	const struct redis_commit_plan *first = part->plan;
-
-	cell_watch(w, cell);
-	part->at = w->r->cmd_n;
-	rs_command(w->r, cell, "EXISTS");
+	commit_watch(w);
+	w->at = w->r->cmd_n;
+	rs_command(w->r, RS_META, "EXISTS");
 	rs_expect(w->r, "i");
-	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
-	orders_request(w, cell);
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
-		if (p == part->plan || p->shard != first->shard) {
+	rs_key(w->r, RS_META, "lease:%lld", (long long)w->c->lease_id);
+	if (w->orders) {
+		rs_command_key(w->r, RS_META, "GET", "orders");
+		rs_expect(w->r, "i?");
+	}
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
+		if (p == w->plan || p->shard != first->shard) {
 			first = p;
-			rs_command(w->r, cell, "HMGET");
-			rs_key(w->r, cell, "schedule:%04d", p->shard);
+			rs_command(w->r, RS_META, "HMGET");
+			rs_key(w->r, RS_META, "schedule:%04d", p->shard);
 		}
 		rs_addi(w->r, p->o->feed_id);
 		rs_expect_n(w->r, "(t?)=", (size_t)(p - first) + 1);
 	}
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		if (plan_reads_row(w, p)) {
-			rs_command_key(w->r, cell, "HGET", "feed");
+			rs_command_key(w->r, RS_META, "HGET", "feed");
 			rs_expect(w->r, "t?");
 			rs_addi(w->r, p->o->feed_id);
 		}
 		if (p->has_url) {
-			rs_call(w->r, cell, RS_READ, "url_owner");
+			rs_call(w->r, RS_META, RS_READ, "url_owner");
 			rs_expect(w->r, "i?");
 			rs_add(w->r, p->o->feed->url);
 		}
 		for (size_t i = 0; i < p->item_n; i++) {
 			if (!i) {
-				rs_command(w->r, cell, "HMGET");
+				rs_command(w->r, RS_META, "HMGET");
 				rs_expect_n(w->r, "(t?)=", p->item_n);
-				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
+				rs_key(w->r, RS_META, "keys:%lld", (long long)p->o->feed_id);
 			}
 			rs_add(w->r, redis_commit_key(p->item[i].e));
 		}
 		for (size_t i = 0; i < p->o->retracted_n; i++) {
 			if (!i) {
-				rs_command(w->r, cell, "HMGET");
+				rs_command(w->r, RS_META, "HMGET");
 				rs_expect_n(w->r, "(t?)=", p->o->retracted_n);
-				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
+				rs_key(w->r, RS_META, "keys:%lld", (long long)p->o->feed_id);
 			}
 			rs_add(w->r, redis_commit_retracted_key(&p->o->retracted[i]));
 		}
@@ -352,9 +330,9 @@ static int plan_read(
 	return rc;
 }
 
-static bool cell_stores_entries(const struct redis_commit_cell *part)
+static bool commit_stores_entries(const struct redis_commit *w)
 {
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		if (p->result == PLAN_STORED && p->item_n)
 			return true;
 	}
@@ -362,11 +340,10 @@ static bool cell_stores_entries(const struct redis_commit_cell *part)
 }
 
 /* FW_ESTALE: the lease is over. STORE_EORDERS. Other errors: those of the matcher. */
-static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
+static int commit_read(struct redis_commit *w, struct fw_err *err)
 {
-	struct redis_commit_cell *part = &w->part[cell];
-	struct redis_commit_plan *end = part->plan + part->n, *first = part->plan;
-	const struct rs_reply **at = w->r->reply + part->at;
+	struct redis_commit_plan *end = w->plan + w->n, *first = w->plan;
+	const struct rs_reply **at = w->r->reply + w->at;
 	bool differ = false;
 	int rc = 0;
 
@@ -374,11 +351,11 @@ static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 		return rs_lease_over(w->r, err);
 	at++;
 	if (w->orders)
-		differ = rs_int(*at++) != w->orders->part[cell] || w->first_orders != w->orders->part[RS_META];
-	for (struct redis_commit_plan *p = part->plan; p < end; p++) {
+		differ = rs_int(*at++) != w->orders->part[0];
+	for (struct redis_commit_plan *p = w->plan; p < end; p++) {
 		struct fw_str row;
 
-		if (p == part->plan || p->shard != first->shard) {
+		if (p == w->plan || p->shard != first->shard) {
 			first = p;
 			at++;
 		}
@@ -386,9 +363,9 @@ static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 		if (row.p && rs_schedule_row_unpack(row, &p->feed, &p->state))
 			p->result = plan_result(w, p);
 	}
-	for (struct redis_commit_plan *p = part->plan; !rc && p < end; p++)
+	for (struct redis_commit_plan *p = w->plan; !rc && p < end; p++)
 		rc = plan_read(w, p, &at, err);
-	return !rc && differ && cell_stores_entries(part) ? store_orders_differ(w->r->target.name, err) : rc;
+	return !rc && differ && commit_stores_entries(w) ? store_orders_differ(w->r->target.name, err) : rc;
 }
 
 /* A push without new or changed entries: its visit may be stored already. */
@@ -397,36 +374,34 @@ static bool push_is_repeated(const struct redis_commit *w, const struct redis_co
 	return w->push && p->result == PLAN_STORED && plan_has_visit(p) && !p->new_n && !p->changed_n;
 }
 
-/* Requests the rows for cell_read_more(). Rare, except for rows of changed entries. */
-static void cell_request_more(struct redis_commit *w, int cell)
+/* Requests the rows for commit_read_more(). Rare, except for rows of changed entries. */
+static void commit_request_more(struct redis_commit *w)
 {
-	struct redis_commit_cell *part = &w->part[cell];
-
-	part->at = w->r->cmd_n;
-	for (struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	w->at = w->r->cmd_n;
+	for (struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
 			if (!redis_commit_is_changed(&p->item[i]))
 				continue;
-			rs_command_key(w->r, cell, "HGET", "entries");
+			rs_command_key(w->r, RS_META, "HGET", "entries");
 			rs_expect(w->r, "t?");
 			rs_addi(w->r, p->item[i].known.id);
-			rs_command(w->r, cell, "HKEYS");
+			rs_command(w->r, RS_META, "HKEYS");
 			rs_expect(w->r, "(t)");
-			rs_key(w->r, cell, "revisions:%lld", (long long)p->item[i].known.id);
+			rs_key(w->r, RS_META, "revisions:%lld", (long long)p->item[i].known.id);
 		}
 		if (push_is_repeated(w, p)) {
-			rs_call(w->r, cell, RS_READ, "history");
+			rs_call(w->r, RS_META, RS_READ, "history");
 			rs_expect(w->r, "(t)");
 			rs_addi(w->r, p->state.last_visit_id);
 			rs_addi(w->r, HISTORY_MAX);
 		}
 	}
 	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
-		if (!h->others || !redis_commit_has_host(w, cell, h))
+		if (!h->others || w->hosts_done)
 			continue;
-		rs_command(w->r, cell, "HGET");
+		rs_command(w->r, RS_META, "HGET");
 		rs_expect(w->r, "t?");
-		rs_key(w->r, cell, "hosts:%04d", store_host_shard(h->id));
+		rs_key(w->r, RS_META, "hosts:%04d", store_host_shard(h->id));
 		rs_addi(w->r, h->id);
 	}
 }
@@ -452,12 +427,11 @@ static void entry_row_read(struct redis_commit_entry *i, struct fw_str row, cons
 	i->revision = i->old.revision;
 }
 
-static void cell_read_more(struct redis_commit *w, int cell)
+static void commit_read_more(struct redis_commit *w)
 {
-	struct redis_commit_cell *part = &w->part[cell];
-	const struct rs_reply **at = w->r->reply + part->at;
+	const struct rs_reply **at = w->r->reply + w->at;
 
-	for (struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		bool repeated = push_is_repeated(w, p);
 
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
@@ -471,12 +445,12 @@ static void cell_read_more(struct redis_commit *w, int cell)
 			p->visit_id = !history_has_push((*at++), p->o->visit.at_ms);
 	}
 	for (size_t i = 0; i < w->c->host_n; i++) {
-		if (w->c->host[i].others && redis_commit_has_host(w, cell, &w->c->host[i]))
+		if (w->c->host[i].others && !w->hosts_done)
 			w->host_row[i] = (*at++)->text;
 	}
 }
 
-static int cells_read_all(struct redis_commit *w, struct fw_err *err)
+static int commit_read_all(struct redis_commit *w, struct fw_err *err)
 {
 	int64_t visit_n = 0;
 	int rc;
@@ -489,25 +463,20 @@ static int cells_read_all(struct redis_commit *w, struct fw_err *err)
 	rs_adds(w->r, "visit_id");
 	rs_addi(w->r, visit_n);
 	rs_expect(w->r, "i");
-	orders_request(w, RS_META);
-	for (int cell = 0; cell < w->r->cell_n; cell++) {
-		if (w->part[cell].sent)
-			cell_request(w, cell);
-	}
+	commit_request(w);
 	rc = rs_run(w->r, "commit", err);
 	if (rc)
 		return rc;
 	w->now_ms = rs_time_ms(w->r->reply[0]);
 	w->visit_id = rs_int(w->r->reply[1]) - visit_n;
-	w->first_orders = w->orders ? rs_int(w->r->reply[2]) : 0;
 	w->id_n = 0;
-	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
-		rc = w->part[cell].sent ? cell_read(w, cell, err) : 0;
-	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
-		cell_request_more(w, cell);
-	rc = rc ? rc : rs_run(w->r, "commit", err);
-	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
-		cell_read_more(w, cell);
+	rc = commit_read(w, err);
+	if (rc)
+		return rc;
+	commit_request_more(w);
+	rc = rs_run(w->r, "commit", err);
+	if (!rc)
+		commit_read_more(w);
 	return rc;
 }
 
@@ -523,24 +492,14 @@ static int ids_release(struct rs *r, int64_t first_id, struct fw_err *err)
 
 static int ids_reserve(struct rs *r, int64_t n, int64_t *first_id, struct fw_err *err)
 {
-	const struct rs_reply *old;
 	int rc;
 
 	rs_call(r, RS_META, RS_WRITE, "ids_reserve");
 	rs_addi(r, n);
 	rs_addi(r, RESERVE_TIMEOUT_MS);
-	rs_expect(r, "[i(t)]");
+	rs_expect(r, "i");
 	rc = rs_run(r, "reserving ids", err);
-	if (rc)
-		return rc;
-	*first_id = rs_int(rs_elem(r->reply[0], 0));
-	old = rs_elem(r->reply[0], 1);
-	for (size_t i = 0; !rc && i < old->n; i++) {
-		for (int cell = 0; cell < r->cell_n; cell++)
-			rs_command_key(r, cell, "INCR", "revoked");
-		rc = rs_run(r, "revoking ids", err);
-		rc = rc ? rc : ids_release(r, rs_int(rs_elem(old, i)), err);
-	}
+	*first_id = rc ? 0 : rs_int(r->reply[0]);
 	return rc;
 }
 
@@ -574,70 +533,43 @@ static void plan_settle(struct redis_commit *w, struct redis_commit_plan *p)
 		o->rc = FW_EINVAL;
 }
 
-static void cell_settle(struct redis_commit *w, int cell)
-{
-	struct redis_commit_cell *part = &w->part[cell];
-
-	assert(part->sent);
-	w->hosts_done[cell] = true;
-	for (size_t i = 0; i < part->n; i++)
-		plan_settle(w, &part->plan[i]);
-}
-
 /* ---- a commit -------------------------------------------------------------------------------- */
 
-static int cells_write_all(struct redis_commit *w, struct fw_err *err)
+static int commit_write(struct redis_commit *w, struct fw_err *err)
 {
-	bool stored[RS_CELLS] = {false}, moved;
-	int rc;
+	struct fw_err spare;
+	bool stored;
+	int rc, ended;
 
-	for (int cell = 0; cell < w->r->cell_n; cell++) {
-		if (!w->part[cell].sent)
-			continue;
-		redis_commit_rows_make(w, &w->part[cell]);
-		redis_commit_cell_write(w, cell);
-	}
-	rc = rs_run_once(w->r, "commit", &moved, err);
-	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
-		stored[cell] = w->part[cell].sent && w->r->reply[w->part[cell].at]->type == RS_ARRAY;
-	for (int cell = 0; !rc && cell < w->r->cell_n; cell++) {
-		if (stored[cell])
-			cell_settle(w, cell);
-		else
-			w->retry |= w->part[cell].sent;
-	}
-	if (w->id_n && rc != FW_EIO && !(w->r->cell_n == 1 && !rc && stored[RS_META])) {
-		struct fw_err spare;
-		int ended = ids_release(w->r, w->first_id, rc ? &spare : err);
-
-		rc = rc ? rc : ended;
-	}
-	return rc;
+	redis_commit_rows_make(w);
+	redis_commit_write(w);
+	rc = rs_run_once(w->r, "commit", err);
+	stored = !rc && w->r->reply[w->at]->type == RS_ARRAY;
+	w->retry |= !stored;
+	w->hosts_done |= stored;
+	for (size_t i = 0; stored && i < w->n; i++)
+		plan_settle(w, &w->plan[i]);
+	if (stored || !w->id_n || rc == FW_EIO)
+		return rc;
+	ended = ids_release(w->r, w->first_id, rc ? &spare : err);
+	return rc ? rc : ended;
 }
 
 static int commit_try(struct redis_commit *w, struct fw_err *err)
 {
-	bool any = false;
 	int rc;
 
 	w->retry = false;
-	memset(w->part, 0, sizeof(w->part));
 	rc = plans_make(w, err);
 	rc = rc ? rc : plans_entries_choose(w, err);
-	if (!rc)
-		plans_changes_set(w);
-	for (int cell = 0; cell < w->r->cell_n; cell++) {
-		w->part[cell].sent = w->part[cell].n;
-		for (size_t i = 0; i < w->c->host_n; i++)
-			w->part[cell].sent |= redis_commit_has_host(w, cell, &w->c->host[i]);
-		any |= w->part[cell].sent;
-	}
-	w->part[RS_META].sent |= !any; /* an empty commit still checks the lease */
-	rc = rc ? rc : cells_read_all(w, err);
+	if (rc)
+		return rc;
+	plans_changes_set(w);
+	rc = commit_read_all(w, err);
 	if (!rc && w->id_n)
 		rc = ids_reserve(w->r, w->id_n, &w->first_id, err);
 	w->entry_id = w->first_id;
-	return rc ? rc : cells_write_all(w, err);
+	return rc ? rc : commit_write(w, err);
 }
 
 int rs_commit(struct store *st, struct store_commit *c, struct fw_err *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The state of one commit. commit.c reads the rows, decides, and reports the results.
- * commit_write.c makes the new rows and the transaction of each cell.
+ * commit_write.c makes the new rows and the transaction.
  */
 #ifndef FW_STORE_REDIS_COMMIT_H
 #define FW_STORE_REDIS_COMMIT_H
@@ -46,7 +46,7 @@ enum redis_commit_result {
 /* one outcome */
 struct redis_commit_plan {
 	struct fw_outcome *o;
-	int cell, shard;
+	int shard;
 	bool has_url;    /* the feed got its new address */
 	unsigned change; /* groups of the feed row that change, as bits by RS_* */
 	enum redis_commit_result result;
@@ -63,30 +63,21 @@ struct redis_commit_plan {
 	int64_t visit_id, before_id; /* 0: no visit is written; 0: no earlier visit */
 };
 
-/* the plans of one cell */
-struct redis_commit_cell {
-	struct redis_commit_plan *plan;
-	size_t n;
-	size_t at;       /* index of its first reply */
-	size_t stored_n; /* plans that are written */
-	bool sent;
-};
-
 struct redis_commit {
 	struct rs *r;
 	struct store_commit *c;
-	struct redis_commit_plan *plan; /* sorted by cell and shard */
+	struct redis_commit_plan *plan; /* sorted by shard */
 	size_t n;
-	struct redis_commit_cell part[RS_CELLS];
-	bool *done;                /* per outcome: its result is set */
-	bool hosts_done[RS_CELLS]; /* per cell: its hosts are stored */
-	struct fw_str *host_row;   /* rows of hosts in shards that this lease does not hold */
-	bool push;                 /* no lease: the schedule does not change */
-	bool retry;                /* another try is needed */
-	bool publishes;            /* a schedule changes: publish that */
+	size_t at;               /* index of the first reply of its request */
+	size_t stored_n;         /* plans that are written */
+	bool *done;              /* per outcome: its result is set */
+	bool hosts_done;         /* the hosts are stored */
+	struct fw_str *host_row; /* rows of hosts in shards that this lease does not hold */
+	bool push;               /* no lease: the schedule does not change */
+	bool retry;              /* another try is needed */
+	bool publishes;          /* a schedule changes: publish that */
 	/* the matcher's version; NULL: none is compared */
 	const struct fw_orders_version *orders;
-	int64_t first_orders;   /* cell 0's number, before any cell is watched */
 	int64_t now_ms;         /* clock of the server */
 	int64_t visit_id;       /* the last visit id that was given */
 	int64_t first_id, id_n; /* id_n ids of entries and changes above first_id are reserved */
@@ -103,15 +94,9 @@ static inline struct fw_str redis_commit_key(const struct fw_entry_row *e)
 	return (struct fw_str){(const char *)e->key, sizeof(e->key)};
 }
 
-/* This host is still to be stored in this cell. */
-static inline bool redis_commit_has_host(const struct redis_commit *w, int cell, const struct store_host *h)
-{
-	return !w->hosts_done[cell] && rs_cell(w->r, store_host_shard(h->id)) == cell;
-}
-
 /* Make the rows of all stored outcomes, and give them their ids. */
-void redis_commit_rows_make(struct redis_commit *w, struct redis_commit_cell *part);
-/* Collect the transaction of the cell. part.at becomes the index of EXEC's reply. */
-void redis_commit_cell_write(struct redis_commit *w, int cell);
+void redis_commit_rows_make(struct redis_commit *w);
+/* Collect the transaction. w->at becomes the index of EXEC's reply. */
+void redis_commit_write(struct redis_commit *w);
 
 #endif

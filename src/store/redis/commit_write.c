@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What a commit writes: the new rows, and the commands of each cell's transaction. */
+/* What a commit writes: the new rows, and the commands of its transaction. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -72,13 +72,13 @@ static void entry_ids_assign(struct redis_commit *w, struct redis_commit_plan *p
 	assert(w->entry_id <= w->first_id + w->id_n);
 }
 
-void redis_commit_rows_make(struct redis_commit *w, struct redis_commit_cell *part)
+void redis_commit_rows_make(struct redis_commit *w)
 {
-	part->stored_n = 0;
-	for (struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	w->stored_n = 0;
+	for (struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		if (p->result != PLAN_STORED)
 			continue;
-		part->stored_n++;
+		w->stored_n++;
 		schedule_row_make(w, p);
 		entry_ids_assign(w, p);
 		if (w->push && p->change)
@@ -97,7 +97,7 @@ static void schedule_row_add(struct rs *r, const struct redis_commit_plan *p)
 
 /* Schedule rows of one shard, from plan p on. Returns the first plan of the next shard. */
 static const struct redis_commit_plan *schedule_rows_write(
-	struct redis_commit *w, int cell, const struct redis_commit_plan *p, const struct redis_commit_plan *end)
+	struct redis_commit *w, const struct redis_commit_plan *p, const struct redis_commit_plan *end)
 {
 	bool begun = false;
 	int shard = p->shard;
@@ -107,8 +107,8 @@ static const struct redis_commit_plan *schedule_rows_write(
 		if (p->result != PLAN_STORED || store_host_shard(p->state.host_id) != shard)
 			continue;
 		if (!begun) {
-			rs_command(w->r, cell, "HSET");
-			rs_key(w->r, cell, "schedule:%04d", shard);
+			rs_command(w->r, RS_META, "HSET");
+			rs_key(w->r, RS_META, "schedule:%04d", shard);
 		}
 		begun = true;
 		schedule_row_add(w->r, p);
@@ -116,9 +116,9 @@ static const struct redis_commit_plan *schedule_rows_write(
 	return p;
 }
 
-static void version_raise(struct redis_commit *w, int cell, int shard)
+static void version_raise(struct redis_commit *w, int shard)
 {
-	rs_command_key(w->r, cell, "HINCRBY", "version");
+	rs_command_key(w->r, RS_META, "HINCRBY", "version");
 	rs_int_pad(rs_word(w->r), shard, 4);
 	rs_word_end(w->r);
 	rs_addi(w->r, 1);
@@ -132,41 +132,40 @@ static void moved_feed_write(struct redis_commit *w, const struct redis_commit_p
 
 	assert(p->changes_host);
 	if (to != p->shard) {
-		rs_command(w->r, p->cell, "HDEL");
-		rs_key(w->r, p->cell, "schedule:%04d", p->shard);
+		rs_command(w->r, RS_META, "HDEL");
+		rs_key(w->r, RS_META, "schedule:%04d", p->shard);
 		rs_addi(w->r, p->o->feed_id);
-		rs_command(w->r, p->cell, "HSET");
-		rs_key(w->r, p->cell, "schedule:%04d", to);
+		rs_command(w->r, RS_META, "HSET");
+		rs_key(w->r, RS_META, "schedule:%04d", to);
 		schedule_row_add(w->r, p);
 	}
-	version_raise(w, p->cell, to);
+	version_raise(w, to);
 }
 
 static void feed_row_write(struct redis_commit *w, const struct redis_commit_plan *p)
 {
-	rs_command_key(w->r, p->cell, "HSET", "feed");
+	rs_command_key(w->r, RS_META, "HSET", "feed");
 	rs_addi(w->r, p->o->feed_id);
 	rs_feed_row_pack(rs_word(w->r), p->feed_row, p->change, &p->feed);
 	rs_word_end(w->r);
 	if (!p->has_url)
 		return;
-	rs_command_key(w->r, p->cell, "HSET", "urls");
+	rs_command_key(w->r, RS_META, "HSET", "urls");
 	rs_add(w->r, p->o->feed->url);
 	rs_addi(w->r, p->o->feed_id);
 	if (fw_str_eq(p->url_was, p->o->feed->url))
 		return;
-	rs_command_key(w->r, p->cell, "HDEL", "urls");
+	rs_command_key(w->r, RS_META, "HDEL", "urls");
 	rs_add(w->r, p->url_was);
 }
 
-static void cell_feeds_write(struct redis_commit *w, int cell)
+static void commit_feeds_write(struct redis_commit *w)
 {
-	const struct redis_commit_cell *part = &w->part[cell];
-	const struct redis_commit_plan *end = part->plan + part->n, *p;
+	const struct redis_commit_plan *end = w->plan + w->n, *p;
 
-	for (p = part->plan; p < end;)
-		p = schedule_rows_write(w, cell, p, end);
-	for (p = part->plan; p < end; p++) {
+	for (p = w->plan; p < end;)
+		p = schedule_rows_write(w, p, end);
+	for (p = w->plan; p < end; p++) {
 		if (p->result != PLAN_STORED)
 			continue;
 		if (p->change)
@@ -174,7 +173,7 @@ static void cell_feeds_write(struct redis_commit *w, int cell)
 		if (p->changes_host)
 			moved_feed_write(w, p);
 		if (p->changes_host || (!w->c->lease_id && !w->push))
-			version_raise(w, cell, p->shard);
+			version_raise(w, p->shard);
 	}
 }
 
@@ -211,47 +210,44 @@ static void date_pair(
 	rs_addi(w->r, i->known.id);
 }
 
-/* One command for all entries of the cell. */
-static void pairs_write(struct redis_commit *w, int cell, const char *cmd, const char *key, pair_fn *pair)
+/* One command for all entries. */
+static void pairs_write(struct redis_commit *w, const char *cmd, const char *key, pair_fn *pair)
 {
-	const struct redis_commit_cell *part = &w->part[cell];
 	bool begun = false;
 
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		for (const struct redis_commit_entry *i = p->item; p->result == PLAN_STORED && i < p->item + p->item_n;
 			i++) {
 			if (!i->known.id)
 				continue;
 			if (!begun)
-				rs_command_key(w->r, cell, cmd, key);
+				rs_command_key(w->r, RS_META, cmd, key);
 			begun = true;
 			pair(w, p, i);
 		}
 	}
 }
 
-static void cell_entries_write(struct redis_commit *w, int cell)
+static void commit_entries_write(struct redis_commit *w)
 {
-	const struct redis_commit_cell *part = &w->part[cell];
-
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
 			if (!i) {
-				rs_command(w->r, cell, "HSET");
-				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
+				rs_command(w->r, RS_META, "HSET");
+				rs_key(w->r, RS_META, "keys:%lld", (long long)p->o->feed_id);
 			}
 			rs_add(w->r, redis_commit_key(p->item[i].e));
 			rs_key_value_pack(rs_word(w->r), &p->item[i].known);
 			rs_word_end(w->r);
 		}
 	}
-	pairs_write(w, cell, "HSET", "entries", row_pair);
-	pairs_write(w, cell, "ZADD", "entry_ids", id_pair);
-	pairs_write(w, cell, "ZADD", "entry_dates", date_pair);
+	pairs_write(w, "HSET", "entries", row_pair);
+	pairs_write(w, "ZADD", "entry_ids", id_pair);
+	pairs_write(w, "ZADD", "entry_dates", date_pair);
 }
 
 /* Keep the version before, and drop those that are too many. */
-static void revision_write(struct redis_commit *w, int cell, const struct redis_commit_entry *i)
+static void revision_write(struct redis_commit *w, const struct redis_commit_entry *i)
 {
 	struct fw_entry_row old = i->old;
 	struct fw_buf *word;
@@ -260,8 +256,8 @@ static void revision_write(struct redis_commit *w, int cell, const struct redis_
 	if (cut)
 		old.content = old.summary = FW_STR_NONE;
 	if (w->r->revisions_max && i->revision) {
-		rs_command(w->r, cell, "HSET");
-		rs_key(w->r, cell, "revisions:%lld", (long long)i->known.id);
+		rs_command(w->r, RS_META, "HSET");
+		rs_key(w->r, RS_META, "revisions:%lld", (long long)i->known.id);
 		rs_addi(w->r, i->revision);
 		word = rs_word(w->r);
 		fw_buf_adds(word, cut ? "1 " : "0 ");
@@ -271,8 +267,8 @@ static void revision_write(struct redis_commit *w, int cell, const struct redis_
 	for (size_t k = 0; k < i->kept->n; k++) {
 		if (rs_int(rs_elem(i->kept, k)) > (int64_t)i->revision - w->r->revisions_max)
 			continue;
-		rs_command(w->r, cell, "HDEL");
-		rs_key(w->r, cell, "revisions:%lld", (long long)i->known.id);
+		rs_command(w->r, RS_META, "HDEL");
+		rs_key(w->r, RS_META, "revisions:%lld", (long long)i->known.id);
 		rs_add(w->r, rs_elem(i->kept, k)->text);
 	}
 }
@@ -280,24 +276,22 @@ static void revision_write(struct redis_commit *w, int cell, const struct redis_
 static void change_write(struct redis_commit *w, const struct redis_commit_plan *p, int64_t change_id, int64_t entry_id,
 	enum fw_change_kind kind, uint32_t revision)
 {
-	rs_command_key(w->r, p->cell, "ZADD", "changes");
+	rs_command_key(w->r, RS_META, "ZADD", "changes");
 	rs_addi(w->r, change_id);
 	fw_buf_addf(rs_word(w->r), "%lld %lld %lld %d %u %lld", (long long)change_id, (long long)entry_id,
 		(long long)p->o->feed_id, (int)kind, revision, (long long)w->now_ms);
 	rs_word_end(w->r);
 }
 
-static void cell_changes_write(struct redis_commit *w, int cell)
+static void commit_changes_write(struct redis_commit *w)
 {
-	const struct redis_commit_cell *part = &w->part[cell];
-
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		for (size_t k = 0; p->result == PLAN_STORED && k < p->item_n; k++) {
 			const struct redis_commit_entry *i = &p->item[k];
 
 			if (!redis_commit_is_changed(i))
 				continue;
-			revision_write(w, cell, i);
+			revision_write(w, i);
 			change_write(w, p, i->change_id, i->known.id, FW_CHANGE_CHANGED, i->revision + 1);
 		}
 	}
@@ -310,25 +304,23 @@ static void retraction_write(
 	static const char *const FROM[][2] = {{"HDEL", "entries"}, {"ZREM", "entry_ids"}, {"ZREM", "entry_dates"}};
 	const struct rs_key_value none = {.hash = r->known.hash};
 
-	rs_command(w->r, p->cell, "HSET");
-	rs_key(w->r, p->cell, "keys:%lld", (long long)p->o->feed_id);
+	rs_command(w->r, RS_META, "HSET");
+	rs_key(w->r, RS_META, "keys:%lld", (long long)p->o->feed_id);
 	rs_add(w->r, redis_commit_retracted_key(r->key));
 	rs_key_value_pack(rs_word(w->r), &none);
 	rs_word_end(w->r);
-	rs_command(w->r, p->cell, "DEL");
-	rs_key(w->r, p->cell, "revisions:%lld", (long long)r->known.id);
+	rs_command(w->r, RS_META, "DEL");
+	rs_key(w->r, RS_META, "revisions:%lld", (long long)r->known.id);
 	for (size_t i = 0; i < FW_N(FROM); i++) {
-		rs_command_key(w->r, p->cell, FROM[i][0], FROM[i][1]);
+		rs_command_key(w->r, RS_META, FROM[i][0], FROM[i][1]);
 		rs_addi(w->r, r->known.id);
 	}
 	change_write(w, p, r->change_id, r->known.id, FW_CHANGE_GONE, 0);
 }
 
-static void cell_retractions_write(struct redis_commit *w, int cell)
+static void commit_retractions_write(struct redis_commit *w)
 {
-	const struct redis_commit_cell *part = &w->part[cell];
-
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->retraction_n; i++)
 			retraction_write(w, p, &p->retraction[i]);
 	}
@@ -343,14 +335,13 @@ static int match_by_order(const void *a, const void *b)
 	return x->change_id < y->change_id ? -1 : x->change_id > y->change_id;
 }
 
-/* The matches of a cell, by order. */
-static size_t cell_matches(struct redis_commit *w, int cell, struct fw_match **out)
+/* The matches, by order. */
+static size_t commit_matches(struct redis_commit *w, struct fw_match **out)
 {
-	const struct redis_commit_cell *part = &w->part[cell];
 	struct fw_match *m;
 	size_t n = 0;
 
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++)
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++)
 		n += p->result == PLAN_STORED ? p->match_n : 0;
 	m = n ? fw_arena_calloc(&w->r->arena, n, sizeof(*m)) : NULL;
 	*out = m;
@@ -359,7 +350,7 @@ static size_t cell_matches(struct redis_commit *w, int cell, struct fw_match **o
 		return 0;
 	}
 	n = 0;
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		for (const struct redis_commit_entry *i = p->item; p->result == PLAN_STORED && i < p->item + p->item_n;
 			i++) {
 			for (size_t k = 0; k < i->order_n; k++)
@@ -376,21 +367,21 @@ static size_t cell_matches(struct redis_commit *w, int cell, struct fw_match **o
 }
 
 /* One command for each order: matches.c. */
-static void cell_matches_write(struct redis_commit *w, int cell)
+static void commit_matches_write(struct redis_commit *w)
 {
 	struct fw_match *m;
-	size_t n = cell_matches(w, cell, &m);
+	size_t n = commit_matches(w, &m);
 
 	for (size_t i = 0; i < n; i++) {
 		if (!i || m[i].order_id != m[i - 1].order_id) {
-			rs_command(w->r, cell, "ZADD");
-			rs_key(w->r, cell, "matches:%lld", (long long)m[i].order_id);
+			rs_command(w->r, RS_META, "ZADD");
+			rs_key(w->r, RS_META, "matches:%lld", (long long)m[i].order_id);
 		}
 		rs_addi(w->r, m[i].change_id);
 		rs_match_row_add(w->r, &m[i]);
 	}
 	if (n)
-		rs_command_key(w->r, cell, "SADD", "match_orders");
+		rs_command_key(w->r, RS_META, "SADD", "match_orders");
 	for (size_t i = 0; i < n; i++) {
 		if (!i || m[i].order_id != m[i - 1].order_id)
 			rs_addi(w->r, m[i].order_id);
@@ -398,14 +389,13 @@ static void cell_matches_write(struct redis_commit *w, int cell)
 }
 
 /* In chunks. A chunk's name is the id of its first visit: script/head.lua. */
-static void cell_visits_write(struct redis_commit *w, int cell)
+static void commit_visits_write(struct redis_commit *w)
 {
-	const struct redis_commit_cell *part = &w->part[cell];
-	const struct redis_commit_plan *end = part->plan + part->n, *p;
+	const struct redis_commit_plan *end = w->plan + w->n, *p;
 	struct fw_buf *chunk = NULL;
 	int64_t n = 0;
 
-	for (p = part->plan; p < end; p++) {
+	for (p = w->plan; p < end; p++) {
 		struct fw_visit v = p->o->visit;
 
 		if (p->result != PLAN_STORED || !p->visit_id)
@@ -414,7 +404,7 @@ static void cell_visits_write(struct redis_commit *w, int cell)
 			if (n)
 				rs_word_end(w->r);
 			else
-				rs_command_key(w->r, cell, "HSET", "visits");
+				rs_command_key(w->r, RS_META, "HSET", "visits");
 			rs_addi(w->r, p->visit_id);
 			chunk = rs_word(w->r);
 		}
@@ -429,15 +419,15 @@ static void cell_visits_write(struct redis_commit *w, int cell)
 	if (!n)
 		return;
 	rs_word_end(w->r);
-	rs_command_key(w->r, cell, "ZADD", "visit_ids");
+	rs_command_key(w->r, RS_META, "ZADD", "visit_ids");
 	n = 0;
-	for (p = part->plan; p < end; p++) {
+	for (p = w->plan; p < end; p++) {
 		if (p->result != PLAN_STORED || !p->visit_id || n++ % CHUNK)
 			continue;
 		rs_addi(w->r, p->visit_id);
 		rs_addi(w->r, p->visit_id);
 	}
-	rs_command_key(w->r, cell, "HINCRBY", "meta");
+	rs_command_key(w->r, RS_META, "HINCRBY", "meta");
 	rs_adds(w->r, "visit_n");
 	rs_addi(w->r, n);
 }
@@ -446,12 +436,11 @@ static void cell_visits_write(struct redis_commit *w, int cell)
  * Tell others of new entries: one message for each outcome that has some. It is in the transaction
  * that stores them, so it is there exactly once.
  */
-static void cell_stream_write(struct redis_commit *w, int cell)
+static void commit_stream_write(struct redis_commit *w)
 {
-	const struct redis_commit_cell *part = &w->part[cell];
 	struct rs *r = w->r;
 
-	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		int64_t first_id = 0, last_id = 0;
 
 		if (p->result != PLAN_STORED || !p->new_n)
@@ -462,8 +451,8 @@ static void cell_stream_write(struct redis_commit *w, int cell)
 			first_id = first_id ? first_id : i->known.id;
 			last_id = i->known.id;
 		}
-		rs_command(r, cell, "XADD");
-		rs_stream_key(r, cell);
+		rs_command(r, RS_META, "XADD");
+		rs_stream_key(r, RS_META);
 		rs_adds(r, "MAXLEN");
 		rs_adds(r, "~");
 		rs_addi(r, r->stream_max);
@@ -497,54 +486,51 @@ static void host_merge(struct store_host *h, struct fw_str row)
 	h->learned_delay_ms = was.learned_delay_ms;
 }
 
-static void cell_hosts_write(struct redis_commit *w, int cell)
+static void commit_hosts_write(struct redis_commit *w)
 {
-	for (size_t i = 0; i < w->c->host_n; i++) {
+	for (size_t i = 0; !w->hosts_done && i < w->c->host_n; i++) {
 		struct store_host h = w->c->host[i];
 
-		if (!redis_commit_has_host(w, cell, &h))
-			continue;
 		if (h.others) {
 			host_merge(&h, w->host_row[i]);
-			version_raise(w, cell, store_host_shard(h.id));
+			version_raise(w, store_host_shard(h.id));
 		}
-		rs_command(w->r, cell, "HSET");
-		rs_key(w->r, cell, "hosts:%04d", store_host_shard(h.id));
+		rs_command(w->r, RS_META, "HSET");
+		rs_key(w->r, RS_META, "hosts:%04d", store_host_shard(h.id));
 		rs_addi(w->r, h.id);
 		rs_host_pack(rs_word(w->r), &h);
 		rs_word_end(w->r);
 	}
 }
 
-void redis_commit_cell_write(struct redis_commit *w, int cell)
+void redis_commit_write(struct redis_commit *w)
 {
-	struct redis_commit_cell *part = &w->part[cell];
 	size_t multi;
 
 	w->publishes = false;
 	multi = w->r->cmd_n;
-	rs_command(w->r, cell, "MULTI");
-	if (part->stored_n) {
-		cell_feeds_write(w, cell);
-		cell_entries_write(w, cell);
-		cell_changes_write(w, cell);
-		cell_retractions_write(w, cell);
-		cell_matches_write(w, cell);
-		cell_visits_write(w, cell);
+	rs_command(w->r, RS_META, "MULTI");
+	if (w->stored_n) {
+		commit_feeds_write(w);
+		commit_entries_write(w);
+		commit_changes_write(w);
+		commit_retractions_write(w);
+		commit_matches_write(w);
+		commit_visits_write(w);
 		if (w->r->stream_max)
-			cell_stream_write(w, cell);
+			commit_stream_write(w);
 	}
-	cell_hosts_write(w, cell);
-	if (w->r->cell_n == 1 && w->id_n) {
-		rs_command_key(w->r, cell, "HDEL", "reserved_ids");
+	commit_hosts_write(w);
+	if (w->id_n) {
+		rs_command_key(w->r, RS_META, "HDEL", "reserved_ids");
 		rs_addi(w->r, w->first_id);
 	}
 	if (w->publishes) {
-		rs_command(w->r, cell, "PUBLISH");
+		rs_command(w->r, RS_META, "PUBLISH");
 		rs_add(w->r, w->r->channel);
 		rs_adds(w->r, w->r->sender_id);
 	}
-	part->at = w->r->cmd_n;
-	rs_command(w->r, cell, "EXEC");
-	rs_expect_n(w->r, "(x)=?", part->at - multi - 1);
+	w->at = w->r->cmd_n;
+	rs_command(w->r, RS_META, "EXEC");
+	rs_expect_n(w->r, "(x)=?", w->at - multi - 1);
 }

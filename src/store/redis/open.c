@@ -55,7 +55,8 @@ static const struct {
 	{"CLUSTERDOWN", FW_EAGAIN, "some hash slots have no server: run 'redis-cli cluster info'"},
 	{"TRYAGAIN", FW_EAGAIN, "the hash slot is moving to another node: wait until that is done"},
 	{"ASK", FW_EAGAIN, "the hash slot is moving to another node: wait until that is done"},
-	{"MOVED", FW_EAGAIN, "the cluster redirects in circles: run 'redis-cli cluster nodes'"},
+	{"MOVED", FW_EIO,
+		"its hash slot is on another node now: open the store again, or wait until it is found there"},
 	{"ERR Function not found", FW_EIO,
 		"it lost the functions just after they were loaded, or is a replica without them: name the master in "
 		"the URL"},
@@ -474,22 +475,17 @@ int rs_run(struct rs *r, const char *doing, struct fw_err *err)
 	return rc ? rc : replies_check(r, n, doing, err);
 }
 
-int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err)
+int rs_run_once(struct rs *r, const char *doing, struct fw_err *err)
 {
 	struct rs_reply *all[RS_CELLS];
 	size_t n;
 	int rc = replies_alloc(r, &n, err);
 
-	*moved = false;
 	rc = rc ? rc : cells_exchange(r, all, err);
-	for (size_t k = 0; !rc && k < n; k++) {
+	for (size_t k = 0; !rc && k < n; k++)
 		r->reply[k] = rs_elem(all[r->cmd[k].cell], r->cmd[k].nth);
-		*moved |= reply_needs_retry(r->reply[k]);
-	}
 	rc = rc ? rc : replies_shape(r, n, doing, err);
-	if (rc || *moved)
-		return rc ? rc : cells_find(r, RS_META, err);
-	rc = replies_check(r, n, doing, err);
+	rc = rc ? rc : replies_check(r, n, doing, err);
 	for (size_t k = 0; !rc && k < n; k++) { /* errors of the commands inside EXEC */
 		const struct rs_reply *in = rs_reply_error(r->reply[k]);
 

@@ -60,7 +60,7 @@
 
 #define RS_SCHEMA 2 /* 1, of release 0.1.0, had no log of changes */
 #define RS_CELLS 1
-#define RS_META 0   /* the cell with the keys that exist once per store */
+#define RS_META 0 /* the cell with the keys that exist once per store */
 #define RS_ARENA_KEEP ((size_t)1 << 18)
 #define RS_PAGE 500 /* rows per request of a list */
 
@@ -259,11 +259,10 @@ static inline void rs_expect(struct rs *r, const char *shape)
  */
 int rs_run(struct rs *r, const char *doing, struct fw_err *err);
 /*
- * The same for transactions, which are never sent a second time. *moved: some keys are on other
- * servers, and the map of the cluster was read anew. The reply of each EXEC tells whether its
- * transaction was executed.
+ * The same for a transaction, which is never sent a second time. The reply of EXEC tells whether it
+ * was executed.
  */
-int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err);
+int rs_run_once(struct rs *r, const char *doing, struct fw_err *err);
 void rs_discard(struct rs *r); /* drop the collected commands */
 int rs_error(struct rs *r, struct fw_str text, const char *doing, struct fw_err *err);
 /*

@@ -119,11 +119,11 @@ function ops.raise()
 	end
 end
 
--- ids_reserve n old_ms -> {the id below the range, {range reserved more than old_ms ago ...}}: reserve
--- n entry ids, which the commit stores and then removes from `reserved_ids`. Until then readers that
--- follow by id see nothing above the range.
+-- ids_reserve n old_ms -> the id below the range: reserve n entry ids, which the commit stores and then
+-- removes from `reserved_ids`. Until then readers that follow by id see nothing above the range. Ranges
+-- that were reserved more than old_ms ago are given up.
 function ops.ids_reserve()
-	local n, old, t, gone = next_int(), next_int(), now(), {}
+	local n, old, t = next_int(), next_int(), now()
 	local last = call('HINCRBY', P .. 'meta', 'entry_id', int(n)) - n
 	if n > 0 then
 		call('HSET', P .. 'reserved_ids', int(last), int(t))
@@ -131,10 +131,11 @@ function ops.ids_reserve()
 	local all = call('HGETALL', P .. 'reserved_ids')
 	for i = 1, #all, 2 do
 		if tonumber(all[i + 1]) < t - old then
-			gone[#gone + 1] = all[i]
+			call('INCR', P .. 'revoked')
+			call('HDEL', P .. 'reserved_ids', all[i])
 		end
 	end
-	return {last, gone}
+	return last
 end
 
 -- ---- records -----------------------------------------------------------------------------------
