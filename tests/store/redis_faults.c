@@ -988,26 +988,48 @@ struct node {
 	char dir[240], sock[260], port[12], bus[12], id[48];
 	pid_t pid;
 };
-static struct node node[NODES];
+static struct node node[NODES + 1]; /* the last one: a replica of the one before */
 
 static void node_up(struct node *n)
 {
 	n->pid = redis_run(n->dir, true,
 		(const char *const[]){"--port", n->port, "--unixsocket", n->sock, "--bind", "127.0.0.1",
-			"--cluster-enabled", "yes", "--cluster-port", n->bus, NULL});
+			"--cluster-enabled", "yes", "--cluster-port", n->bus, "--cluster-node-timeout", "3000",
+			"--repl-diskless-sync-delay", "0", NULL});
 	server_wait(n->sock);
+}
+
+/* The node's answer has these words, sooner or later. */
+static void node_says(const struct node *n, const char *question, const char *words)
+{
+	for (int64_t start = fw_mono_ms(); !strstr(say_to(n->sock, question), words); usleep(50000))
+		ck_assert_int_lt(fw_mono_ms() - start, 60000);
 }
 
 static void cluster_is(const char *state)
 {
 	for (int i = 0; i < NODES; i++) {
-		int64_t start = fw_mono_ms();
-
-		while (node[i].pid && !strstr(say_to(node[i].sock, "CLUSTER INFO"), state)) {
-			ck_assert_int_lt(fw_mono_ms() - start, 60000);
-			usleep(50000);
-		}
+		if (node[i].pid)
+			node_says(&node[i], "CLUSTER INFO", state);
 	}
+}
+
+static void node_make(int i)
+{
+	struct node *n = &node[i];
+	int a, b, fa = listening(&a), fb = listening(&b);
+	char words[200];
+
+	close(fa);
+	close(fb);
+	ck_assert(fw_snprintf(n->dir, sizeof(n->dir), "%s/n%d", dir, i));
+	ck_assert(fw_snprintf(n->sock, sizeof(n->sock), "%s/s", n->dir));
+	ck_assert(fw_snprintf(n->port, sizeof(n->port), "%d", a) && fw_snprintf(n->bus, sizeof(n->bus), "%d", b));
+	ck_assert_int_eq(mkdir(n->dir, 0755), 0);
+	node_up(n);
+	ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER MEET 127.0.0.1 %s %s", node[0].port, node[0].bus));
+	ck_assert_str_eq(say_to(n->sock, words), "+OK\r\n");
+	ck_assert_int_eq(sscanf(say_to(n->sock, "CLUSTER MYID"), "$40 %40s", n->id), 1);
 }
 
 /* Three servers with a third of the hash slots each. */
@@ -1017,22 +1039,11 @@ static void cluster_up(void)
 
 	for (int i = 0; i < NODES; i++) {
 		struct node *n = &node[i];
-		int a, b, fa = listening(&a), fb = listening(&b);
 
-		close(fa);
-		close(fb);
-		ck_assert(fw_snprintf(n->dir, sizeof(n->dir), "%s/n%d", dir, i));
-		ck_assert(fw_snprintf(n->sock, sizeof(n->sock), "%s/s", n->dir));
-		ck_assert(
-			fw_snprintf(n->port, sizeof(n->port), "%d", a) && fw_snprintf(n->bus, sizeof(n->bus), "%d", b));
-		ck_assert_int_eq(mkdir(n->dir, 0755), 0);
-		node_up(n);
+		node_make(i);
 		ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER ADDSLOTSRANGE %d %d", i * 16384 / NODES,
 			(i + 1) * 16384 / NODES - 1));
 		ck_assert_str_eq(say_to(n->sock, words), "+OK\r\n");
-		ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER MEET 127.0.0.1 %s %s", node[0].port, node[0].bus));
-		ck_assert_str_eq(say_to(n->sock, words), "+OK\r\n");
-		ck_assert_int_eq(sscanf(say_to(n->sock, "CLUSTER MYID"), "$40 %40s", n->id), 1);
 	}
 	cluster_is("cluster_state:ok");
 	ck_assert(fw_snprintf(url, sizeof(url), "redis://127.0.0.1:%s/", node[0].port));
@@ -1040,7 +1051,7 @@ static void cluster_up(void)
 
 static void cluster_down(void)
 {
-	for (int i = 0; i < NODES; i++)
+	for (int i = 0; i <= NODES; i++)
 		redis_end(node[i].pid, SIGKILL);
 }
 
@@ -1244,6 +1255,15 @@ static const char *prefix_on(int nth)
 	return NULL;
 }
 
+/* How CLUSTER SLOTS shows a slot that has gone to a node alone. */
+static const char *slot_range(int slot)
+{
+	static char range[60];
+
+	ck_assert(fw_snprintf(range, sizeof(range), "*3\r\n:%d\r\n:%d\r\n", slot, slot));
+	return range;
+}
+
 static const char *cluster_url(const char *prefix)
 {
 	static char at[NODES][420];
@@ -1317,15 +1337,15 @@ static int inbox_feed(void *ctx, const struct store_inbox_feed *row, struct fw_f
 	return 0;
 }
 
-START_TEST(cluster_slot_moves) /* the store waits while its hash slot moves to another node, and follows it */
+START_TEST(
+	cluster_slot_moves) /* the store waits while its hash slot moves to another node; opened again, it is there */
 {
 	struct store_inbox in = {.limit = 10, .feed = inbox_feed};
 	struct store_lease *l;
 	struct store *st;
 	const char *prefix, *at;
 	char words[300];
-	int64_t start;
-	int rc, slot;
+	int slot;
 
 	cluster_up();
 	prefix = prefix_on(1);
@@ -1342,13 +1362,74 @@ START_TEST(cluster_slot_moves) /* the store waits while its hash slot moves to a
 	ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER SETSLOT %d NODE %s", slot, node[2].id));
 	ck_assert_str_eq(say_to(node[2].sock, words), "+OK\r\n");
 	ck_assert_str_eq(say_to(node[1].sock, words), "+OK\r\n");
-	for (start = fw_mono_ms(); (rc = st->driver->heartbeat(st, "w", l, &drv_err)) == FW_EAGAIN; usleep(20000))
-		ck_assert_int_lt(fw_mono_ms() - start, 60000); /* the others notice */
-	DONE(rc);                                              /* MOVED */
+	says(st->driver->heartbeat(st, "w", l, &drv_err), FW_EIO, "on another node now"); /* MOVED */
+	st->driver->close(st);
+	node_says(&node[0], "CLUSTER SLOTS", slot_range(slot)); /* the others notice */
+	st = open_at(at, 0);
+	drv_heartbeat(st, "w", l);
 	ck_assert(fw_snprintf(words, sizeof(words), "RPUSH {%s/0}:feeds_to_fetch https://h.example/", prefix));
 	ck_assert_int_eq(number_at(&node[2], words), 1);
 	DONE(st->driver->inbox(st, &in, &drv_err));
 	ck_assert(in.feed_n == 1 && in.new_n == 1);
+	drv_leave(st, l);
+	drv_end(st);
+	cluster_down();
+}
+END_TEST
+
+/* Opens the store again, as the owners of connections do, until a heartbeat is answered. */
+static struct store *reopened(struct store *st, const char *at, struct store_lease *l)
+{
+	struct fw_store_config c = {.url = at};
+	int64_t start = fw_mono_ms();
+	struct fw_store *front;
+
+	while (st->driver->heartbeat(st, "w", l, &drv_err)) {
+		ck_assert_msg(drv_err.rc == FW_EIO || drv_err.rc == FW_EAGAIN, "%s", drv_err.text);
+		st->driver->close(st);
+		while (fw_store_open(&c, &front, &drv_err)) {
+			ck_assert_msg(drv_err.rc == FW_EIO || drv_err.rc == FW_EAGAIN, "%s", drv_err.text);
+			ck_assert_int_lt(fw_mono_ms() - start, 60000);
+			usleep(50000);
+		}
+		st = store_of(front);
+	}
+	return st;
+}
+
+START_TEST(cluster_fails_over) /* by command, and because the node of the store died */
+{
+	struct node *replica = &node[NODES];
+	int64_t id, now_ms;
+	struct store_lease *l;
+	struct store *st;
+	const char *at;
+	char words[80];
+
+	cluster_up();
+	node_make(NODES);
+	ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER REPLICATE %s", node[2].id));
+	for (int64_t start = fw_mono_ms(); strcmp(say_to(replica->sock, words), "+OK\r\n") != 0; usleep(50000))
+		ck_assert_int_lt(fw_mono_ms() - start, 60000); /* it has not met that node yet */
+	at = cluster_url(prefix_on(2));
+	st = open_at(at, FW_STORE_CREATE);
+	l = drv_join(st, "w", LONG_MS);
+	id = drv_feed(st, "https://a.example/", NOW);
+	node_says(replica, "INFO replication", "master_link_status:up");
+	for (int64_t start = fw_mono_ms(); !strstr(say_to(node[2].sock, "INFO replication"), "role:slave");
+		usleep(200000)) { /* a failover that was refused, or took the nodes too long, is asked for again */
+		(void)say_to(replica->sock, "CLUSTER FAILOVER");
+		ck_assert_int_lt(fw_mono_ms() - start, 60000);
+	}
+	says(st->driver->clock(st, &now_ms, &drv_err), FW_EIO, "it is a replica"); /* one that only pings learns it */
+	says(st->driver->heartbeat(st, "w", l, &drv_err), FW_EIO, "on another node now");
+	st = reopened(st, at, l);
+	ck_assert(drv_is(st, id));
+	node_says(&node[2], "INFO replication", "master_link_status:up");
+	redis_end(replica->pid, SIGKILL);
+	replica->pid = 0;
+	st = reopened(st, at, l);
+	ck_assert(drv_is(st, id));
 	drv_leave(st, l);
 	drv_end(st);
 	cluster_down();
@@ -1410,7 +1491,7 @@ int main(void)
 		stream_of_another_shape, disk_full, commit_that_comes_again, padded_numbers, numbers_of_the_dead,
 		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
 		merge_of_before, cluster_store_of_before, order_changes_before_and_in_a_commit, cluster_stores,
-		cluster_slot_moves, over_tls};
+		cluster_slot_moves, cluster_fails_over, over_tls};
 	TCase *t;
 
 	server_needed(&server_redis);

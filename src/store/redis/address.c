@@ -15,7 +15,7 @@ int rs_feed_rows_read(struct rs *r, const int64_t *id, size_t n, const struct rs
 	int rc;
 
 	for (size_t i = 0; i < n; i++) {
-		rs_command_key(r, rs_cell(r, id[i]), "HGET", "feed");
+		rs_command_key(r, "HGET", "feed");
 		rs_expect(r, "t?");
 		rs_addi(r, id[i]);
 	}
@@ -28,7 +28,7 @@ int rs_url_find(struct rs *r, struct fw_str url, int64_t *id, struct fw_err *err
 {
 	int rc;
 
-	rs_call(r, RS_META, RS_READ, "url_owner");
+	rs_call(r, RS_READ, "url_owner");
 	rs_expect(r, "i?");
 	rs_add(r, url);
 	rc = rs_run(r, "finding an address", err);
@@ -50,7 +50,7 @@ int rs_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_e
 			(long long)feed_id);
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_TRIM, "remove");
+	rs_call(r, RS_TRIM, "remove");
 	rs_expect(r, "i");
 	rs_addi(r, feed_id);
 	if (into_id)

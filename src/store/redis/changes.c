@@ -11,10 +11,10 @@ int rs_head_read(struct rs *r, int64_t *id, struct fw_err *err)
 	int64_t last;
 	int rc;
 
-	rs_command_key(r, RS_META, "HGET", "meta");
+	rs_command_key(r, "HGET", "meta");
 	rs_adds(r, "entry_id");
 	rs_expect(r, "i?");
-	rs_command_key(r, RS_META, "HKEYS", "reserved_ids");
+	rs_command_key(r, "HKEYS", "reserved_ids");
 	rs_expect(r, "(i)");
 	rc = rs_run(r, "listing entries", err);
 	last = rc ? 0 : rs_int(r->reply[0]);
@@ -78,7 +78,7 @@ int rs_change_list(struct store *st, struct store_change_query *q, fw_change_cb 
 	rc = rc || q->after_id >= q->head_id ? rc : changes_walk(r, q, cb, ctx, err);
 	if (rc)
 		return rc;
-	rs_command_key(r, RS_META, "HGET", "meta");
+	rs_command_key(r, "HGET", "meta");
 	rs_adds(r, "changes_pruned_id");
 	rs_expect(r, "i?");
 	rc = rs_run(r, "listing changes", err);
@@ -129,9 +129,9 @@ int rs_revision_list(struct store *st, int64_t entry_id, fw_revision_cb *cb, voi
 
 	if (rc)
 		return rc;
-	rs_command(r, RS_META, "HGETALL");
+	rs_command(r, "HGETALL");
 	rs_expect(r, "(tt)");
-	rs_key(r, RS_META, "revisions:%lld", (long long)entry_id);
+	rs_key(r, "revisions:%lld", (long long)entry_id);
 	rc = rs_run(r, "listing revisions", err);
 	return rc ? rc : revisions_show(r, entry_id, r->reply[0], cb, ctx, err);
 }
@@ -142,7 +142,7 @@ int rs_changes_prune(struct rs *r, struct fw_prune *p, struct fw_err *err)
 {
 	int rc;
 
-	rs_call(r, RS_META, RS_TRIM, "prune_changes");
+	rs_call(r, RS_TRIM, "prune_changes");
 	rs_expect(r, "i");
 	rs_addi(r, p->changes_before_ms);
 	rs_addi(r, PRUNE_STEP);

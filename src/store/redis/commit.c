@@ -64,7 +64,7 @@ static int plan_shards_read(struct redis_commit *w, struct fw_err *err)
 	int rc;
 
 	for (size_t i = 0; i < w->n; i++) {
-		rs_command_key(w->r, RS_META, "HGET", "feed");
+		rs_command_key(w->r, "HGET", "feed");
 		rs_expect(w->r, "t?");
 		rs_addi(w->r, w->plan[i].o->feed_id);
 	}
@@ -158,22 +158,22 @@ static bool plan_reads_row(const struct redis_commit *w, const struct redis_comm
 
 static void commit_watch(const struct redis_commit *w)
 {
-	rs_command(w->r, RS_META, "UNWATCH"); /* watches of an earlier try */
-	rs_command_key(w->r, RS_META, "WATCH", "revoked");
+	rs_command(w->r, "UNWATCH"); /* watches of an earlier try */
+	rs_command_key(w->r, "WATCH", "revoked");
 	if (w->orders)
-		rs_key(w->r, RS_META, "orders");
-	rs_key(w->r, RS_META, "lease:%lld", (long long)w->c->lease_id);
+		rs_key(w->r, "orders");
+	rs_key(w->r, "lease:%lld", (long long)w->c->lease_id);
 	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		if (p == w->plan || p->shard != p[-1].shard)
-			rs_key(w->r, RS_META, "schedule:%04d", p->shard);
+			rs_key(w->r, "schedule:%04d", p->shard);
 		if (p->item_n || p->o->retracted_n)
-			rs_key(w->r, RS_META, "keys:%lld", (long long)p->o->feed_id);
+			rs_key(w->r, "keys:%lld", (long long)p->o->feed_id);
 		if (p->has_url)
-			rs_key(w->r, RS_META, "urls");
+			rs_key(w->r, "urls");
 	}
 	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
 		if (h->others && !w->hosts_done)
-			rs_key(w->r, RS_META, "hosts:%04d", store_host_shard(h->id));
+			rs_key(w->r, "hosts:%04d", store_host_shard(h->id));
 	}
 }
 
@@ -184,46 +184,46 @@ static void commit_request(struct redis_commit *w)
 
 	commit_watch(w);
 	w->at = w->r->cmd_n;
-	rs_command(w->r, RS_META, "EXISTS");
+	rs_command(w->r, "EXISTS");
 	rs_expect(w->r, "i");
-	rs_key(w->r, RS_META, "lease:%lld", (long long)w->c->lease_id);
+	rs_key(w->r, "lease:%lld", (long long)w->c->lease_id);
 	if (w->orders) {
-		rs_command_key(w->r, RS_META, "GET", "orders");
+		rs_command_key(w->r, "GET", "orders");
 		rs_expect(w->r, "i?");
 	}
 	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		if (p == w->plan || p->shard != first->shard) {
 			first = p;
-			rs_command(w->r, RS_META, "HMGET");
-			rs_key(w->r, RS_META, "schedule:%04d", p->shard);
+			rs_command(w->r, "HMGET");
+			rs_key(w->r, "schedule:%04d", p->shard);
 		}
 		rs_addi(w->r, p->o->feed_id);
 		rs_expect_n(w->r, "(t?)=", (size_t)(p - first) + 1);
 	}
 	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		if (plan_reads_row(w, p)) {
-			rs_command_key(w->r, RS_META, "HGET", "feed");
+			rs_command_key(w->r, "HGET", "feed");
 			rs_expect(w->r, "t?");
 			rs_addi(w->r, p->o->feed_id);
 		}
 		if (p->has_url) {
-			rs_call(w->r, RS_META, RS_READ, "url_owner");
+			rs_call(w->r, RS_READ, "url_owner");
 			rs_expect(w->r, "i?");
 			rs_add(w->r, p->o->feed->url);
 		}
 		for (size_t i = 0; i < p->item_n; i++) {
 			if (!i) {
-				rs_command(w->r, RS_META, "HMGET");
+				rs_command(w->r, "HMGET");
 				rs_expect_n(w->r, "(t?)=", p->item_n);
-				rs_key(w->r, RS_META, "keys:%lld", (long long)p->o->feed_id);
+				rs_key(w->r, "keys:%lld", (long long)p->o->feed_id);
 			}
 			rs_add(w->r, redis_commit_key(p->item[i].e));
 		}
 		for (size_t i = 0; i < p->o->retracted_n; i++) {
 			if (!i) {
-				rs_command(w->r, RS_META, "HMGET");
+				rs_command(w->r, "HMGET");
 				rs_expect_n(w->r, "(t?)=", p->o->retracted_n);
-				rs_key(w->r, RS_META, "keys:%lld", (long long)p->o->feed_id);
+				rs_key(w->r, "keys:%lld", (long long)p->o->feed_id);
 			}
 			rs_add(w->r, redis_commit_retracted_key(&p->o->retracted[i]));
 		}
@@ -382,15 +382,15 @@ static void commit_request_more(struct redis_commit *w)
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
 			if (!redis_commit_is_changed(&p->item[i]))
 				continue;
-			rs_command_key(w->r, RS_META, "HGET", "entries");
+			rs_command_key(w->r, "HGET", "entries");
 			rs_expect(w->r, "t?");
 			rs_addi(w->r, p->item[i].known.id);
-			rs_command(w->r, RS_META, "HKEYS");
+			rs_command(w->r, "HKEYS");
 			rs_expect(w->r, "(t)");
-			rs_key(w->r, RS_META, "revisions:%lld", (long long)p->item[i].known.id);
+			rs_key(w->r, "revisions:%lld", (long long)p->item[i].known.id);
 		}
 		if (push_is_repeated(w, p)) {
-			rs_call(w->r, RS_META, RS_READ, "history");
+			rs_call(w->r, RS_READ, "history");
 			rs_expect(w->r, "(t)");
 			rs_addi(w->r, p->state.last_visit_id);
 			rs_addi(w->r, HISTORY_MAX);
@@ -399,9 +399,9 @@ static void commit_request_more(struct redis_commit *w)
 	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
 		if (!h->others || w->hosts_done)
 			continue;
-		rs_command(w->r, RS_META, "HGET");
+		rs_command(w->r, "HGET");
 		rs_expect(w->r, "t?");
-		rs_key(w->r, RS_META, "hosts:%04d", store_host_shard(h->id));
+		rs_key(w->r, "hosts:%04d", store_host_shard(h->id));
 		rs_addi(w->r, h->id);
 	}
 }
@@ -457,9 +457,9 @@ static int commit_read_all(struct redis_commit *w, struct fw_err *err)
 
 	for (size_t i = 0; i < w->n; i++)
 		visit_n += plan_has_visit(&w->plan[i]);
-	rs_command(w->r, RS_META, "TIME");
+	rs_command(w->r, "TIME");
 	rs_expect(w->r, RS_TIME);
-	rs_command_key(w->r, RS_META, "HINCRBY", "meta");
+	rs_command_key(w->r, "HINCRBY", "meta");
 	rs_adds(w->r, "visit_id");
 	rs_addi(w->r, visit_n);
 	rs_expect(w->r, "i");
@@ -485,7 +485,7 @@ static int commit_read_all(struct redis_commit *w, struct fw_err *err)
 /* The reserved ids are stored or given up. */
 static int ids_release(struct rs *r, int64_t first_id, struct fw_err *err)
 {
-	rs_command_key(r, RS_META, "HDEL", "reserved_ids");
+	rs_command_key(r, "HDEL", "reserved_ids");
 	rs_addi(r, first_id);
 	return rs_run(r, "reserving ids", err);
 }
@@ -494,7 +494,7 @@ static int ids_reserve(struct rs *r, int64_t n, int64_t *first_id, struct fw_err
 {
 	int rc;
 
-	rs_call(r, RS_META, RS_WRITE, "ids_reserve");
+	rs_call(r, RS_WRITE, "ids_reserve");
 	rs_addi(r, n);
 	rs_addi(r, RESERVE_TIMEOUT_MS);
 	rs_expect(r, "i");

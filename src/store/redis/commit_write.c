@@ -107,8 +107,8 @@ static const struct redis_commit_plan *schedule_rows_write(
 		if (p->result != PLAN_STORED || store_host_shard(p->state.host_id) != shard)
 			continue;
 		if (!begun) {
-			rs_command(w->r, RS_META, "HSET");
-			rs_key(w->r, RS_META, "schedule:%04d", shard);
+			rs_command(w->r, "HSET");
+			rs_key(w->r, "schedule:%04d", shard);
 		}
 		begun = true;
 		schedule_row_add(w->r, p);
@@ -118,7 +118,7 @@ static const struct redis_commit_plan *schedule_rows_write(
 
 static void version_raise(struct redis_commit *w, int shard)
 {
-	rs_command_key(w->r, RS_META, "HINCRBY", "version");
+	rs_command_key(w->r, "HINCRBY", "version");
 	rs_int_pad(rs_word(w->r), shard, 4);
 	rs_word_end(w->r);
 	rs_addi(w->r, 1);
@@ -132,11 +132,11 @@ static void moved_feed_write(struct redis_commit *w, const struct redis_commit_p
 
 	assert(p->changes_host);
 	if (to != p->shard) {
-		rs_command(w->r, RS_META, "HDEL");
-		rs_key(w->r, RS_META, "schedule:%04d", p->shard);
+		rs_command(w->r, "HDEL");
+		rs_key(w->r, "schedule:%04d", p->shard);
 		rs_addi(w->r, p->o->feed_id);
-		rs_command(w->r, RS_META, "HSET");
-		rs_key(w->r, RS_META, "schedule:%04d", to);
+		rs_command(w->r, "HSET");
+		rs_key(w->r, "schedule:%04d", to);
 		schedule_row_add(w->r, p);
 	}
 	version_raise(w, to);
@@ -144,18 +144,18 @@ static void moved_feed_write(struct redis_commit *w, const struct redis_commit_p
 
 static void feed_row_write(struct redis_commit *w, const struct redis_commit_plan *p)
 {
-	rs_command_key(w->r, RS_META, "HSET", "feed");
+	rs_command_key(w->r, "HSET", "feed");
 	rs_addi(w->r, p->o->feed_id);
 	rs_feed_row_pack(rs_word(w->r), p->feed_row, p->change, &p->feed);
 	rs_word_end(w->r);
 	if (!p->has_url)
 		return;
-	rs_command_key(w->r, RS_META, "HSET", "urls");
+	rs_command_key(w->r, "HSET", "urls");
 	rs_add(w->r, p->o->feed->url);
 	rs_addi(w->r, p->o->feed_id);
 	if (fw_str_eq(p->url_was, p->o->feed->url))
 		return;
-	rs_command_key(w->r, RS_META, "HDEL", "urls");
+	rs_command_key(w->r, "HDEL", "urls");
 	rs_add(w->r, p->url_was);
 }
 
@@ -221,7 +221,7 @@ static void pairs_write(struct redis_commit *w, const char *cmd, const char *key
 			if (!i->known.id)
 				continue;
 			if (!begun)
-				rs_command_key(w->r, RS_META, cmd, key);
+				rs_command_key(w->r, cmd, key);
 			begun = true;
 			pair(w, p, i);
 		}
@@ -233,8 +233,8 @@ static void commit_entries_write(struct redis_commit *w)
 	for (const struct redis_commit_plan *p = w->plan; p < w->plan + w->n; p++) {
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
 			if (!i) {
-				rs_command(w->r, RS_META, "HSET");
-				rs_key(w->r, RS_META, "keys:%lld", (long long)p->o->feed_id);
+				rs_command(w->r, "HSET");
+				rs_key(w->r, "keys:%lld", (long long)p->o->feed_id);
 			}
 			rs_add(w->r, redis_commit_key(p->item[i].e));
 			rs_key_value_pack(rs_word(w->r), &p->item[i].known);
@@ -256,8 +256,8 @@ static void revision_write(struct redis_commit *w, const struct redis_commit_ent
 	if (cut)
 		old.content = old.summary = FW_STR_NONE;
 	if (w->r->revisions_max && i->revision) {
-		rs_command(w->r, RS_META, "HSET");
-		rs_key(w->r, RS_META, "revisions:%lld", (long long)i->known.id);
+		rs_command(w->r, "HSET");
+		rs_key(w->r, "revisions:%lld", (long long)i->known.id);
 		rs_addi(w->r, i->revision);
 		word = rs_word(w->r);
 		fw_buf_adds(word, cut ? "1 " : "0 ");
@@ -267,8 +267,8 @@ static void revision_write(struct redis_commit *w, const struct redis_commit_ent
 	for (size_t k = 0; k < i->kept->n; k++) {
 		if (rs_int(rs_elem(i->kept, k)) > (int64_t)i->revision - w->r->revisions_max)
 			continue;
-		rs_command(w->r, RS_META, "HDEL");
-		rs_key(w->r, RS_META, "revisions:%lld", (long long)i->known.id);
+		rs_command(w->r, "HDEL");
+		rs_key(w->r, "revisions:%lld", (long long)i->known.id);
 		rs_add(w->r, rs_elem(i->kept, k)->text);
 	}
 }
@@ -276,7 +276,7 @@ static void revision_write(struct redis_commit *w, const struct redis_commit_ent
 static void change_write(struct redis_commit *w, const struct redis_commit_plan *p, int64_t change_id, int64_t entry_id,
 	enum fw_change_kind kind, uint32_t revision)
 {
-	rs_command_key(w->r, RS_META, "ZADD", "changes");
+	rs_command_key(w->r, "ZADD", "changes");
 	rs_addi(w->r, change_id);
 	fw_buf_addf(rs_word(w->r), "%lld %lld %lld %d %u %lld", (long long)change_id, (long long)entry_id,
 		(long long)p->o->feed_id, (int)kind, revision, (long long)w->now_ms);
@@ -304,15 +304,15 @@ static void retraction_write(
 	static const char *const FROM[][2] = {{"HDEL", "entries"}, {"ZREM", "entry_ids"}, {"ZREM", "entry_dates"}};
 	const struct rs_key_value none = {.hash = r->known.hash};
 
-	rs_command(w->r, RS_META, "HSET");
-	rs_key(w->r, RS_META, "keys:%lld", (long long)p->o->feed_id);
+	rs_command(w->r, "HSET");
+	rs_key(w->r, "keys:%lld", (long long)p->o->feed_id);
 	rs_add(w->r, redis_commit_retracted_key(r->key));
 	rs_key_value_pack(rs_word(w->r), &none);
 	rs_word_end(w->r);
-	rs_command(w->r, RS_META, "DEL");
-	rs_key(w->r, RS_META, "revisions:%lld", (long long)r->known.id);
+	rs_command(w->r, "DEL");
+	rs_key(w->r, "revisions:%lld", (long long)r->known.id);
 	for (size_t i = 0; i < FW_N(FROM); i++) {
-		rs_command_key(w->r, RS_META, FROM[i][0], FROM[i][1]);
+		rs_command_key(w->r, FROM[i][0], FROM[i][1]);
 		rs_addi(w->r, r->known.id);
 	}
 	change_write(w, p, r->change_id, r->known.id, FW_CHANGE_GONE, 0);
@@ -374,14 +374,14 @@ static void commit_matches_write(struct redis_commit *w)
 
 	for (size_t i = 0; i < n; i++) {
 		if (!i || m[i].order_id != m[i - 1].order_id) {
-			rs_command(w->r, RS_META, "ZADD");
-			rs_key(w->r, RS_META, "matches:%lld", (long long)m[i].order_id);
+			rs_command(w->r, "ZADD");
+			rs_key(w->r, "matches:%lld", (long long)m[i].order_id);
 		}
 		rs_addi(w->r, m[i].change_id);
 		rs_match_row_add(w->r, &m[i]);
 	}
 	if (n)
-		rs_command_key(w->r, RS_META, "SADD", "match_orders");
+		rs_command_key(w->r, "SADD", "match_orders");
 	for (size_t i = 0; i < n; i++) {
 		if (!i || m[i].order_id != m[i - 1].order_id)
 			rs_addi(w->r, m[i].order_id);
@@ -404,7 +404,7 @@ static void commit_visits_write(struct redis_commit *w)
 			if (n)
 				rs_word_end(w->r);
 			else
-				rs_command_key(w->r, RS_META, "HSET", "visits");
+				rs_command_key(w->r, "HSET", "visits");
 			rs_addi(w->r, p->visit_id);
 			chunk = rs_word(w->r);
 		}
@@ -419,7 +419,7 @@ static void commit_visits_write(struct redis_commit *w)
 	if (!n)
 		return;
 	rs_word_end(w->r);
-	rs_command_key(w->r, RS_META, "ZADD", "visit_ids");
+	rs_command_key(w->r, "ZADD", "visit_ids");
 	n = 0;
 	for (p = w->plan; p < end; p++) {
 		if (p->result != PLAN_STORED || !p->visit_id || n++ % CHUNK)
@@ -427,7 +427,7 @@ static void commit_visits_write(struct redis_commit *w)
 		rs_addi(w->r, p->visit_id);
 		rs_addi(w->r, p->visit_id);
 	}
-	rs_command_key(w->r, RS_META, "HINCRBY", "meta");
+	rs_command_key(w->r, "HINCRBY", "meta");
 	rs_adds(w->r, "visit_n");
 	rs_addi(w->r, n);
 }
@@ -451,8 +451,8 @@ static void commit_stream_write(struct redis_commit *w)
 			first_id = first_id ? first_id : i->known.id;
 			last_id = i->known.id;
 		}
-		rs_command(r, RS_META, "XADD");
-		rs_stream_key(r, RS_META);
+		rs_command(r, "XADD");
+		rs_stream_key(r);
 		rs_adds(r, "MAXLEN");
 		rs_adds(r, "~");
 		rs_addi(r, r->stream_max);
@@ -495,8 +495,8 @@ static void commit_hosts_write(struct redis_commit *w)
 			host_merge(&h, w->host_row[i]);
 			version_raise(w, store_host_shard(h.id));
 		}
-		rs_command(w->r, RS_META, "HSET");
-		rs_key(w->r, RS_META, "hosts:%04d", store_host_shard(h.id));
+		rs_command(w->r, "HSET");
+		rs_key(w->r, "hosts:%04d", store_host_shard(h.id));
 		rs_addi(w->r, h.id);
 		rs_host_pack(rs_word(w->r), &h);
 		rs_word_end(w->r);
@@ -509,7 +509,7 @@ void redis_commit_write(struct redis_commit *w)
 
 	w->publishes = false;
 	multi = w->r->cmd_n;
-	rs_command(w->r, RS_META, "MULTI");
+	rs_command(w->r, "MULTI");
 	if (w->stored_n) {
 		commit_feeds_write(w);
 		commit_entries_write(w);
@@ -522,15 +522,15 @@ void redis_commit_write(struct redis_commit *w)
 	}
 	commit_hosts_write(w);
 	if (w->id_n) {
-		rs_command_key(w->r, RS_META, "HDEL", "reserved_ids");
+		rs_command_key(w->r, "HDEL", "reserved_ids");
 		rs_addi(w->r, w->first_id);
 	}
 	if (w->publishes) {
-		rs_command(w->r, RS_META, "PUBLISH");
+		rs_command(w->r, "PUBLISH");
 		rs_add(w->r, w->r->channel);
 		rs_adds(w->r, w->r->sender_id);
 	}
 	w->at = w->r->cmd_n;
-	rs_command(w->r, RS_META, "EXEC");
+	rs_command(w->r, "EXEC");
 	rs_expect_n(w->r, "(x)=?", w->at - multi - 1);
 }

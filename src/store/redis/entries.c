@@ -25,7 +25,7 @@
 static void page_request(struct rs *r, const struct rs_walk *w, size_t most)
 {
 	if (!w->key) {
-		rs_call(r, RS_META, RS_READ, "visits");
+		rs_call(r, RS_READ, "visits");
 		rs_expect(r, "(t)");
 		rs_addi(r, w->down);
 		rs_addi(r, w->down ? w->end : w->next);
@@ -33,7 +33,7 @@ static void page_request(struct rs *r, const struct rs_walk *w, size_t most)
 		rs_addi(r, (int64_t)most);
 		return;
 	}
-	rs_command_key(r, RS_META, w->down ? "ZREVRANGEBYSCORE" : "ZRANGEBYSCORE", w->key);
+	rs_command_key(r, w->down ? "ZREVRANGEBYSCORE" : "ZRANGEBYSCORE", w->key);
 	rs_expect_n(r, "(t)<", most);
 	fw_buf_addf(rs_word(r), "(%lld", (long long)w->next);
 	rs_word_end(r);
@@ -73,7 +73,7 @@ int rs_id_before(struct rs *r, const char *name, const char *pattern, int64_t ms
 {
 	int rc;
 
-	rs_call(r, RS_META, RS_READ, "id_before");
+	rs_call(r, RS_READ, "id_before");
 	rs_expect(r, "i");
 	rs_adds(r, name);
 	rs_adds(r, pattern);
@@ -192,7 +192,7 @@ static int entry_batch_show(struct redis_entry_list *l, const struct redis_pick 
 	if (!e || !f)
 		return rs_no_memory(l->r, err);
 	for (size_t i = 0; i < n; i++) {
-		rs_command_key(l->r, RS_META, "HGET", "entries");
+		rs_command_key(l->r, "HGET", "entries");
 		rs_expect(l->r, "t?");
 		rs_addi(l->r, p[i].id);
 	}
@@ -249,9 +249,9 @@ static int entries_of_feed(struct redis_entry_list *l, struct fw_err *err)
 	struct fw_buf picks = FW_BUF_INIT(0);
 	int rc;
 
-	rs_command(l->r, RS_META, "HVALS");
+	rs_command(l->r, "HVALS");
 	rs_expect(l->r, "(t)");
-	rs_key(l->r, RS_META, "keys:%lld", (long long)l->q->feed_id);
+	rs_key(l->r, "keys:%lld", (long long)l->q->feed_id);
 	rc = rs_run(l->r, "listing a feed's entries", err);
 	for (size_t i = 0; !rc && i < l->r->reply[0]->n; i++) {
 		struct rs_key_value k;
@@ -288,7 +288,7 @@ static int entries_sorted_by_date(struct redis_entry_list *l, struct fw_err *err
 	struct fw_buf picks = FW_BUF_INIT(0);
 	int rc;
 
-	rs_call(l->r, RS_META, RS_READ, "dates");
+	rs_call(l->r, RS_READ, "dates");
 	rs_expect(l->r, "[(t)(t)]");
 	rs_addi(l->r, FW_MAX(l->since_id, l->q->after_id));
 	rs_addi(l->r, l->before_id);
@@ -314,7 +314,7 @@ static int date_page(struct redis_entry_list *l, int64_t *date_ms, size_t *per, 
 
 	assert(*per);
 	fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-	rs_command_key(l->r, RS_META, "ZREVRANGEBYSCORE", "entry_dates");
+	rs_command_key(l->r, "ZREVRANGEBYSCORE", "entry_dates");
 	rs_expect_n(l->r, "(tt)<", *per);
 	rs_addi(l->r, *date_ms);
 	rs_adds(l->r, "-inf");
@@ -428,9 +428,9 @@ int rs_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, vo
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 		rc = rs_walk_page(r, &w, KEYS_BATCH, &at, &n, err);
 		for (size_t i = 0; !rc && i < n; i++) {
-			rs_command(r, RS_META, "HGETALL");
+			rs_command(r, "HGETALL");
 			rs_expect(r, "(tt)");
-			rs_key(r, RS_META, "keys:%lld", (long long)at[i].id);
+			rs_key(r, "keys:%lld", (long long)at[i].id);
 		}
 		rc = rc || !n ? rc : rs_run(r, "listing keys", err);
 		for (size_t i = 0; !rc && i < n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Pushed events and dead letters, all in cell 0. Two hashes hold the rows, "incoming" and
+ * Pushed events and dead letters. Two hashes hold the rows, "incoming" and
  * "dead_letters", by id in 19 digits; two sorted sets order the ids by their time. Redis orders
  * members of equal score by their bytes, so ids of the same millisecond are in order of id.
  *
@@ -53,7 +53,7 @@ int rs_event_put(struct store *st, struct fw_event *event, size_t n, struct fw_d
 
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_WRITE, "event_put");
+	rs_call(r, RS_WRITE, "event_put");
 	rs_expect_n(r, "(i)<", n + dead_n);
 	rs_addi(r, (int64_t)n);
 	for (const struct fw_event *e = event; e < event + n; e++) {
@@ -93,7 +93,7 @@ int rs_event_ids(struct store *st, struct fw_id_range *range, struct fw_err *err
 
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_WRITE, "event_ids");
+	rs_call(r, RS_WRITE, "event_ids");
 	rs_expect(r, "[ii]");
 	rs_addi(r, range->first);
 	rs_addi(r, FW_IDS_EPOCH_MS);
@@ -117,7 +117,7 @@ int rs_event_remove(struct store *st, const int64_t *dead_id, size_t n, struct f
 
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_TRIM, "event_remove");
+	rs_call(r, RS_TRIM, "event_remove");
 	rs_addi(r, (int64_t)n);
 	for (size_t i = 0; i < n; i++)
 		event_id_add(r, dead_id[i]);
@@ -172,7 +172,7 @@ static int64_t event_id_parse(struct fw_str text)
 /* Ids from time ms on, without the first `seen` of that time. */
 static int event_ids_read(struct rs *r, const char *ids, int64_t ms, int64_t seen, struct fw_err *err)
 {
-	rs_command_key(r, RS_META, "ZRANGEBYSCORE", ids);
+	rs_command_key(r, "ZRANGEBYSCORE", ids);
 	rs_expect_n(r, "(t)<", STEP);
 	rs_addi(r, ms);
 	rs_adds(r, "+inf");
@@ -200,7 +200,7 @@ int rs_event_list(struct store *st, const struct store_event_query *q, struct fw
 		got = rc ? 0 : ids->n;
 		if (!got)
 			break;
-		rs_command_key(r, RS_META, "HMGET", rows);
+		rs_command_key(r, "HMGET", rows);
 		rs_expect_n(r, "(t?)=", got);
 		for (size_t i = 0; i < got; i++)
 			rs_add(r, rs_elem(ids, i)->text);

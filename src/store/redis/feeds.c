@@ -22,9 +22,9 @@ static int schedule_rows_read(struct rs *r, struct fw_feed *feed, struct rs_sche
 	int rc;
 
 	for (size_t i = 0; i < n; i++) {
-		rs_command(r, RS_META, "HGET");
+		rs_command(r, "HGET");
 		rs_expect(r, "t?");
-		rs_key(r, RS_META, "schedule:%04d", shard[i]);
+		rs_key(r, "schedule:%04d", shard[i]);
 		rs_addi(r, feed[i].id);
 	}
 	rc = rs_run(r, "reading feeds", err);
@@ -41,7 +41,7 @@ int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_schedule_row *st
 
 	if (!shard || !n)
 		return shard ? 0 : rs_no_memory(r, err);
-	rs_command_key(r, RS_META, "HMGET", "feed");
+	rs_command_key(r, "HMGET", "feed");
 	rs_expect_n(r, "(t?)=", n);
 	ids_add(r, feed, n);
 	rc = rs_run(r, "reading feeds", err);
@@ -60,7 +60,7 @@ static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_e
 {
 	int rc;
 
-	rs_call(r, RS_META, RS_READ, "counts");
+	rs_call(r, RS_READ, "counts");
 	rs_expect_n(r, "(i)=", n);
 	rs_addi(r, (int64_t)n);
 	ids_add(r, feed, n);
@@ -191,9 +191,9 @@ static int feeds_by_due(struct redis_feed_list *l, struct fw_err *err)
 
 	for (int shard = 0; !rc && shard < STORE_SHARDS; shard++) {
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-		rs_command(l->r, RS_META, "HGETALL");
+		rs_command(l->r, "HGETALL");
 		rs_expect(l->r, "(tt)");
-		rs_key(l->r, RS_META, "schedule:%04d", shard);
+		rs_key(l->r, "schedule:%04d", shard);
 		rc = rs_run(l->r, "listing feeds", err);
 		if (!rc)
 			feed_picks_add(l, l->r->reply[0], &picks);
@@ -298,7 +298,7 @@ static int feed_set_try(struct rs *r, const struct fw_feed *feed, unsigned what,
 		return rs_no_memory(r, err);
 	rs_unpack(own, &rs_group[RS_OWNER_SETTINGS].members, &f);
 	feed_settings_apply(&f, feed, what);
-	rs_call(r, rs_cell(r, feed->id), RS_WRITE, "set");
+	rs_call(r, RS_WRITE, "set");
 	rs_expect(r, "i");
 	rs_addi(r, feed->id);
 	optional_int_add(r, what & FW_SET_STATUS, feed->status, 1);

@@ -104,10 +104,10 @@ static int inbox_read(struct redis_inbox *w, struct fw_err *err)
 
 	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 	fw_arena_reset(&w->a, RS_ARENA_KEEP);
-	rs_command(r, RS_META, "TIME");
+	rs_command(r, "TIME");
 	rs_expect(r, RS_TIME);
 	for (size_t i = 0; i < FW_N(READ); i++) {
-		rs_command(r, RS_META, i < 2 ? "LRANGE" : "LLEN");
+		rs_command(r, i < 2 ? "LRANGE" : "LLEN");
 		rs_expect_n(r, i < 2 ? "(t)<" : "i", i < 2 ? (size_t)(last[i] + 1) : 0);
 		door_add(r, READ[i]);
 		if (i < 2) {
@@ -267,7 +267,7 @@ static void inbox_take_request(struct redis_inbox *w)
 {
 	struct rs *r = w->r;
 
-	rs_call(r, RS_META, RS_WRITE, "inbox_take");
+	rs_call(r, RS_WRITE, "inbox_take");
 	rs_expect(r, "[i]|[ii]|[it]|[i(ii)]");
 	rs_add(r, r->door);
 	rs_addi(r, STORE_CONTROL_KEPT_MS);
@@ -371,7 +371,7 @@ int rs_inbox_count(struct rs *r, int64_t *waiting_n, int64_t *refused_n, struct 
 
 	*waiting_n = *refused_n = 0;
 	for (int door = 0; door < DOOR_N; door++) {
-		rs_command(r, RS_META, "LLEN");
+		rs_command(r, "LLEN");
 		rs_expect(r, "i");
 		door_add(r, door);
 	}
@@ -386,7 +386,7 @@ int rs_inbox_inspect(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err *
 	int rc;
 
 	for (int door = 0; door < DOOR_N; door++) {
-		rs_command(r, RS_META, "TYPE");
+		rs_command(r, "TYPE");
 		rs_expect(r, "t");
 		door_add(r, door);
 	}

@@ -11,7 +11,7 @@
 static struct fw_str server_setting_read(struct rs *r, const char *name)
 {
 	struct fw_err spare;
-	struct rs_conn *c = r->conn[RS_META];
+	struct rs_conn *c = r->conn;
 	struct rs_reply *all;
 
 	rs_conn_begin(c);
@@ -132,7 +132,7 @@ static int rows_check(struct rs *r, const struct redis_findings *f, struct fw_er
 	int rc;
 
 	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
-	rs_call(r, RS_META, RS_READ, "check");
+	rs_call(r, RS_READ, "check");
 	rs_expect(r, "[(t)(titt)]");
 	rc = rs_run(r, "checking", err);
 	if (rc)
@@ -143,7 +143,7 @@ static int rows_check(struct rs *r, const struct redis_findings *f, struct fw_er
 		finding_report(f, "rows", rs_elem(got, i)->text.p);
 	if (!rows->n)
 		return 0;
-	rs_command_key(r, RS_META, "HMGET", "urls");
+	rs_command_key(r, "HMGET", "urls");
 	rs_expect_n(r, "(t?)=", rows->n / 4);
 	for (size_t i = 0; i + 4 <= rows->n; i += 4) {
 		row_check(f, rows, i);
@@ -166,7 +166,7 @@ static int last_change_read(struct rs *r, int64_t *last, struct fw_err *err)
 {
 	int rc;
 
-	rs_command_key(r, RS_META, "ZREVRANGE", "changes");
+	rs_command_key(r, "ZREVRANGE", "changes");
 	rs_expect_n(r, "(tt)<", 1);
 	rs_addi(r, 0);
 	rs_addi(r, 0);
@@ -187,7 +187,7 @@ static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err 
 	rc = rc ? rc : last_change_read(r, &s.last_entry_id, err);
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_READ, "check_meta");
+	rs_call(r, RS_READ, "check_meta");
 	rs_expect(r, "[(t)i?i?i?]");
 	rc = rs_run(r, "checking leases", err);
 	if (rc)

@@ -30,7 +30,7 @@ static int versions_read(struct rs *r, const struct rs_reply *held, struct store
 	if (!l->shard_n)
 		return 0;
 	assert(l->shard_n <= STORE_SHARDS);
-	rs_command_key(r, RS_META, "HMGET", "version");
+	rs_command_key(r, "HMGET", "version");
 	rs_expect_n(r, "(i?)=", l->shard_n);
 	for (size_t i = 0; i < l->shard_n; i++) {
 		rs_int_pad(rs_word(r), l->shard[i].shard, 4);
@@ -51,7 +51,7 @@ int rs_heartbeat(struct store *st, const char *worker, struct store_lease *l, st
 
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_WRITE, "heartbeat");
+	rs_call(r, RS_WRITE, "heartbeat");
 	rs_expect(r, "[iii(ih)]?");
 	rs_addi(r, l->id);
 	rs_adds(r, worker);
@@ -82,7 +82,7 @@ int rs_release(struct store *st, const struct store_release *g, struct fw_err *e
 
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_WRITE, "release");
+	rs_call(r, RS_WRITE, "release");
 	rs_addi(r, g->lease_id);
 	rs_adds(r, g->lease_id || !g->worker ? "" : g->worker);
 	rs_addi(r, g->leave);

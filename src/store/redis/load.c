@@ -12,7 +12,7 @@ static int last_id_raise(struct rs *r, const char *name, int64_t last, const cha
 {
 	if (!last)
 		return 0;
-	rs_call(r, RS_META, RS_WRITE, "raise");
+	rs_call(r, RS_WRITE, "raise");
 	rs_adds(r, name);
 	rs_addi(r, last);
 	rs_adds(r, other);
@@ -48,7 +48,7 @@ static int load_feeds(const struct redis_load *w, const struct store_load *l, st
 			return fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): the number of a feed is out of range",
 				r->target.name, (long long)feed[i].id, FW_STR_ARG(fw_str_sub(feed[i].url, 0, 100)));
 	}
-	rs_call(r, RS_META, RS_WRITE, "create");
+	rs_call(r, RS_WRITE, "create");
 	rs_expect_n(r, "[(ii)=]|[ii]", n);
 	rs_addi(r, (int64_t)n);
 	for (size_t i = 0; i < n; i++)
@@ -74,7 +74,7 @@ static int load_feeds(const struct redis_load *w, const struct store_load *l, st
 
 static void load_key_add(struct rs *r, int64_t feed_id, const unsigned char key[16], const struct rs_key_value *k)
 {
-	rs_call(r, rs_cell(r, feed_id), RS_WRITE, "load_entry");
+	rs_call(r, RS_WRITE, "load_entry");
 	rs_addi(r, feed_id);
 	rs_add(r, (struct fw_str){(const char *)key, 16});
 	rs_key_value_pack(rs_word(r), k);
@@ -120,7 +120,7 @@ static int load_visits(struct rs *r, const struct fw_visit *v, size_t n, struct 
 		last = FW_MAX(last, v[i].id);
 	rc = last_id_raise(r, "visit_id", last, "", err);
 	for (size_t i = 0; !rc && i < n; i++) {
-		rs_call(r, RS_META, RS_WRITE, "load_visit");
+		rs_call(r, RS_WRITE, "load_visit");
 		rs_addi(r, v[i].feed_id);
 		rs_addi(r, v[i].id);
 		rs_visit_pack(rs_word(r), &v[i], 0);

@@ -39,7 +39,7 @@ int rs_match_put(struct store *st, const struct fw_match *match, size_t n, bool 
 
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_WRITE, "match_put");
+	rs_call(r, RS_WRITE, "match_put");
 	rs_adds(r, dead ? "dead_" : "");
 	rs_addi(r, (int64_t)n);
 	for (size_t i = 0; i < n; i++) {
@@ -58,7 +58,7 @@ int rs_match_remove(
 
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_TRIM, "match_remove");
+	rs_call(r, RS_TRIM, "match_remove");
 	rs_adds(r, dead ? "dead_" : "");
 	rs_addi(r, order_id);
 	rs_addi(r, (int64_t)n);
@@ -72,9 +72,9 @@ int rs_match_remove(
 static int matches_read(struct rs *r, const struct fw_match_query *q, int64_t after_id, struct fw_err *err)
 {
 	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
-	rs_command(r, RS_META, "ZRANGEBYSCORE");
+	rs_command(r, "ZRANGEBYSCORE");
 	rs_expect_n(r, "(t)<", PAGE);
-	rs_key(r, RS_META, "%smatches:%lld", q->dead ? "dead_" : "", (long long)q->order_id);
+	rs_key(r, "%smatches:%lld", q->dead ? "dead_" : "", (long long)q->order_id);
 	fw_buf_addf(rs_word(r), "(%lld", (long long)after_id);
 	rs_word_end(r);
 	rs_adds(r, "+inf");
@@ -114,7 +114,7 @@ int rs_match_summary(struct store *st, fw_match_summary_cb *cb, void *ctx, struc
 
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_READ, "match_summary");
+	rs_call(r, RS_READ, "match_summary");
 	rs_expect(r, "([iiit])");
 	rc = rs_run(r, "counting matches", err);
 	for (size_t i = 0; !rc && i < r->reply[0]->n; i++) {

@@ -3,12 +3,12 @@
  * The Redis driver, for any number of workers on any number of machines, on one server or a
  * cluster.
  *
- * This file opens and closes stores, finds the servers of the cells, runs commands and scripts, and
- * turns Redis's errors into FW_E* codes. redis.h describes the keys. script/ *.lua are the
+ * This file opens and closes stores, finds the node of a cluster that has the store, runs commands and
+ * scripts, and turns Redis's errors into FW_E* codes. redis.h describes the keys. script/ *.lua are the
  * operations that must be atomic: Redis runs a script without interruption.
  *
- * A broken connection is FW_EIO, and so is a server that takes no writes. The caller opens the
- * store again.
+ * A broken connection is FW_EIO, and so is a server that takes no writes, or no longer has the store
+ * (MOVED). The caller opens the store again.
  */
 #include <assert.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #include "base/hash.h"
 #include "store/redis/redis.h"
 
-#define REDIRECTS 5
+#define TRIES 5 /* to load the library */
 #define CONNECT_MS 5000
 #define TIMEOUT_MS 30000
 #define STREAM_MAX 100000
@@ -88,20 +88,19 @@ int rs_error(struct rs *r, struct fw_str text, const char *doing, struct fw_err 
 
 int rs_malformed(struct rs *r, const char *doing, struct fw_err *err)
 {
-	for (int cell = 0; cell < RS_CELLS; cell++) {
-		if (r->conn[cell])
-			rs_conn_distrust(r->conn[cell]);
-	}
+	if (r->conn)
+		rs_conn_distrust(r->conn);
 	return FW_ERR(err, FW_EIO,
 		"%s: %s: malformed reply: is it a Redis server, and does nothing in between change its replies?",
 		r->target.name, doing);
 }
 
-/* ---- cells ----------------------------------------------------------------------------------- */
+/* ---- the connection -------------------------------------------------------------------------- */
 
 /* Another client may have loaded it; a replica has it from its master. */
-static int library_load(struct rs *r, struct rs_conn *c, struct fw_err *err)
+static int library_load(struct rs *r, struct fw_err *err)
 {
+	struct rs_conn *c = r->conn;
 	const struct rs_reply *bad;
 	struct rs_reply *all;
 	int rc;
@@ -159,7 +158,7 @@ int rs_authenticate(struct rs *r, struct rs_conn *c, struct fw_err *err)
 		     rc; /* also if the server sent an error and closed the connection */
 }
 
-static int conn_open(struct rs *r, int cell, const char *host, int port, struct fw_err *err)
+static int conn_open(struct rs *r, const char *host, int port, struct fw_err *err)
 {
 	struct rs_conn *c;
 	int rc = rs_conn_open(&r->target, host, port, &c, err);
@@ -171,8 +170,8 @@ static int conn_open(struct rs *r, int cell, const char *host, int port, struct 
 		rs_conn_close(c);
 		return rc;
 	}
-	rs_conn_close(r->conn[cell]);
-	r->conn[cell] = c;
+	rs_conn_close(r->conn);
+	r->conn = c;
 	return 0;
 }
 
@@ -190,42 +189,22 @@ static unsigned hash_slot(struct fw_str tag)
 	return crc % SLOTS;
 }
 
-/* {first, last, {host, port, ...}, ...}. An empty host means the server that replied. */
-static int slot_range_apply(struct rs *r, const struct rs_reply *range, bool *known, struct fw_err *err)
-{
-	const struct rs_reply *node = rs_elem(range, 2);
-	struct fw_str name = rs_elem(node, 0)->text;
-	int64_t port = rs_int(rs_elem(node, 1)), first = rs_int(rs_elem(range, 0)), last = rs_int(rs_elem(range, 1));
-	char host[256];
-	int rc = 0;
-
-	if (!fw_str_copy(host, sizeof(host), name.len ? name : r->target.host) || port < 1 || port > 65535)
-		return rs_malformed(r, "reading the cluster's slots", err);
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
-		int64_t slot = hash_slot(r->tag[cell]);
-
-		if (slot < first || slot > last)
-			continue;
-		known[cell] = true;
-		if (!r->conn[cell] || !rs_conn_is_at(r->conn[cell], host, (int)port))
-			rc = conn_open(r, cell, host, (int)port, err);
-	}
-	return rc;
-}
-
 /*
- * Find the servers of all cells: ask the server of one cell. A server outside a cluster replies
- * with an error.
+ * On a cluster: connect to the node that has the store. A server outside a cluster replies with an
+ * error. A range of slots is {first, last, {host, port, ...}, ...}; an empty host means the server that
+ * replied.
  */
-static int cells_find(struct rs *r, int ask, struct fw_err *err)
+static int node_find(struct rs *r, struct fw_err *err)
 {
-	bool known[RS_CELLS] = {false};
+	int64_t slot = hash_slot(r->tag), port = 0;
+	struct fw_str name = FW_STR_NONE;
 	const struct rs_reply *slots;
 	struct rs_reply *all;
+	char host[256];
 	int rc;
 
-	rs_conn_command(r->conn[ask], "CLUSTER SLOTS");
-	rc = rs_conn_exchange(r->conn[ask], &r->arena, &all, err);
+	rs_conn_command(r->conn, "CLUSTER SLOTS");
+	rc = rs_conn_exchange(r->conn, &r->arena, &all, err);
 	if (rc)
 		return rc;
 	slots = rs_elem(all, 0);
@@ -234,21 +213,26 @@ static int cells_find(struct rs *r, int ask, struct fw_err *err)
 		return fw_str_starts(slots->text, FW_STR("ERR ")) ? 0 : rs_error(r, slots->text, "opening", err);
 	if (!rs_reply_fits(slots, "([ii[t?i.].])", 0))
 		return rs_malformed(r, "reading the cluster's slots", err);
-	for (size_t i = 0; !rc && i < slots->n; i++)
-		rc = slot_range_apply(r, rs_elem(slots, i), known, err);
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
-		if (!known[cell])
-			rc = rs_error(r, FW_STR("CLUSTERDOWN some slots have no server"), "opening", err);
+	for (size_t i = 0; i < slots->n; i++) {
+		const struct rs_reply *range = rs_elem(slots, i), *node = rs_elem(range, 2);
+
+		if (slot < rs_int(rs_elem(range, 0)) || slot > rs_int(rs_elem(range, 1)))
+			continue;
+		name = rs_elem(node, 0)->text;
+		port = rs_int(rs_elem(node, 1));
 	}
-	return rc;
+	if (!port)
+		return rs_error(r, FW_STR("CLUSTERDOWN no node has the store's hash slot"), "opening", err);
+	if (!fw_str_copy(host, sizeof(host), name.len ? name : r->target.host) || port < 0 || port > 65535)
+		return rs_malformed(r, "reading the cluster's slots", err);
+	return rs_conn_is_at(r->conn, host, (int)port) ? 0 : conn_open(r, host, (int)port, err);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static void command_begin(struct rs *r, int cell)
+static void command_begin(struct rs *r)
 {
 	assert(r->cmd_n <= r->cmd_cap);
-	r->current = r->conn[cell];
 	if (r->cmd_n == r->cmd_cap) {
 		struct rs_cmd *grown = reallocarray(r->cmd, 2 * r->cmd_cap, sizeof(*grown));
 
@@ -260,84 +244,83 @@ static void command_begin(struct rs *r, int cell)
 			r->cmd_n--; /* failed is set, so nothing is sent */
 		}
 	}
-	r->cmd[r->cmd_n++] = (struct rs_cmd){.cell = cell, .nth = rs_conn_pending(r->current)};
-	rs_conn_begin(r->current);
+	r->cmd[r->cmd_n++] = (struct rs_cmd){.nth = rs_conn_pending(r->conn)};
+	rs_conn_begin(r->conn);
 }
 
-void rs_call(struct rs *r, int cell, enum rs_function function, const char *op)
+void rs_call(struct rs *r, enum rs_function function, const char *op)
 {
-	command_begin(r, cell);
-	rs_conn_add(r->current, FW_STR("FCALL"));
-	rs_conn_add(r->current, fw_str(r->function[function]));
-	rs_conn_add(r->current, FW_STR("1"));
-	rs_conn_add(r->current, r->tag[cell]);
-	rs_conn_add(r->current, fw_str(op));
-	rs_conn_add(r->current, r->channel);
-	rs_conn_add(r->current, fw_str(r->sender_id));
+	command_begin(r);
+	rs_conn_add(r->conn, FW_STR("FCALL"));
+	rs_conn_add(r->conn, fw_str(r->function[function]));
+	rs_conn_add(r->conn, FW_STR("1"));
+	rs_conn_add(r->conn, r->tag);
+	rs_conn_add(r->conn, fw_str(op));
+	rs_conn_add(r->conn, r->channel);
+	rs_conn_add(r->conn, fw_str(r->sender_id));
 }
 
-void rs_command(struct rs *r, int cell, const char *words)
+void rs_command(struct rs *r, const char *words)
 {
 	struct fw_str rest = fw_str(words);
 
-	command_begin(r, cell);
+	command_begin(r);
 	while (rest.p)
-		rs_conn_add(r->current, fw_str_split(rest, ' ', &rest));
+		rs_conn_add(r->conn, fw_str_split(rest, ' ', &rest));
 }
 
-void rs_key(struct rs *r, int cell, const char *fmt, ...)
+void rs_key(struct rs *r, const char *fmt, ...)
 {
-	struct fw_buf *b = rs_conn_word(r->current);
+	struct fw_buf *b = rs_conn_word(r->conn);
 	va_list ap;
 
-	assert(r->current == r->conn[cell]);
-	fw_buf_addstr(b, r->tag[cell]);
+	fw_buf_addstr(b, r->tag);
 	va_start(ap, fmt);
 	fw_buf_vaddf(b, fmt, ap);
 	va_end(ap);
-	rs_conn_word_end(r->current);
+	rs_conn_word_end(r->conn);
 }
 
-void rs_stream_key(struct rs *r, int cell)
+void rs_stream_key(struct rs *r)
 {
-	struct fw_buf *b = rs_conn_word(r->current);
+	struct fw_buf *b = rs_conn_word(r->conn);
 
-	fw_buf_addstr(b, r->cell_n == 1 ? r->door : r->tag[cell]);
+	fw_buf_addstr(b, r->door);
 	fw_buf_adds(b, "new");
-	rs_conn_word_end(r->current);
+	rs_conn_word_end(r->conn);
 }
 
-void rs_command_key(struct rs *r, int cell, const char *cmd, const char *key)
+void rs_command_key(struct rs *r, const char *cmd, const char *key)
 {
-	rs_command(r, cell, cmd);
-	rs_key(r, cell, "%s", key);
+	rs_command(r, cmd);
+	rs_key(r, "%s", key);
 }
 
 void rs_add(struct rs *r, struct fw_str word)
 {
-	rs_conn_add(r->current, word);
+	rs_conn_add(r->conn, word);
 }
 
 void rs_adds(struct rs *r, const char *word)
 {
-	rs_conn_add(r->current, fw_str(word));
+	rs_conn_add(r->conn, fw_str(word));
 }
 
 void rs_addi(struct rs *r, int64_t n)
 {
 	char text[24];
 
-	rs_conn_add(r->current, rs_int_text(n, text));
+	rs_conn_add(r->conn, rs_int_text(n, text));
 }
 
 struct fw_buf *rs_word(struct rs *r)
 {
-	return rs_conn_word(r->current);
+	return rs_conn_word(r->conn);
 }
 
 void rs_word_end(struct rs *r)
 {
-	rs_conn_word_end(r->current);
+	rs_conn_word_end(r->conn);
 }
 
 void rs_expect_n(struct rs *r, const char *shape, size_t n)
@@ -349,48 +332,22 @@ void rs_expect_n(struct rs *r, const char *shape, size_t n)
 
 void rs_discard(struct rs *r)
 {
-	for (int cell = 0; cell < RS_CELLS; cell++) {
-		if (r->conn[cell])
-			rs_conn_discard(r->conn[cell]);
-	}
+	if (r->conn)
+		rs_conn_discard(r->conn);
 	r->cmd_n = 0;
 	r->failed = 0;
 }
 
-/* All servers work in parallel: each gets its commands before any reply is read. */
-static int cells_exchange(struct rs *r, struct rs_reply *all[RS_CELLS], struct fw_err *err)
-{
-	int rc = 0;
-
-	for (int cell = 0; cell < RS_CELLS; cell++) {
-		if (r->conn[cell])
-			rs_conn_push(r->conn[cell]);
-	}
-	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
-		if (r->conn[cell] && rs_conn_pending(r->conn[cell]))
-			rc = rs_conn_exchange(r->conn[cell], &r->arena, &all[cell], err);
-	}
-	if (rc)
-		rs_discard(r);
-	return rc;
-}
-
 static bool reply_needs_retry(const struct rs_reply *reply)
 {
-	return reply->type == RS_ERROR &&
-		(fw_str_starts(reply->text, FW_STR("MOVED ")) ||
-			fw_str_starts(reply->text, FW_STR("ERR Function not found")));
+	return reply->type == RS_ERROR && fw_str_starts(reply->text, FW_STR("ERR Function not found"));
 }
 
-/*
- * Collect again the commands that reached the wrong server, or a server without the library. *more:
- * there are some.
- */
+/* Load the library, and collect again the commands that missed it. *more: there are some. */
 static int commands_retry(struct rs *r, size_t n, bool *more, struct fw_err *err)
 {
 	struct fw_str *kept = fw_arena_calloc(&r->arena, n + 1, sizeof(*kept));
-	bool moved = false;
-	int rc = 0;
+	int rc;
 
 	*more = false;
 	if (!kept)
@@ -399,20 +356,14 @@ static int commands_retry(struct rs *r, size_t n, bool *more, struct fw_err *err
 		if (!reply_needs_retry(r->reply[i]))
 			continue;
 		*more = true;
-		moved |= *r->reply[i]->text.p == 'M';
-		kept[i] = fw_arena_str(&r->arena, rs_conn_get_sent(r->conn[r->cmd[i].cell], r->cmd[i].nth));
+		kept[i] = fw_arena_str(&r->arena, rs_conn_get_sent(r->conn, r->cmd[i].nth));
 	}
-	if (!*more)
-		return 0;
-	if (moved)
-		rc = cells_find(r, r->cmd[0].cell, err);
-	for (int cell = 0; !rc && !moved && cell < RS_CELLS; cell++)
-		rc = r->conn[cell] ? library_load(r, r->conn[cell], err) : 0;
+	rc = *more ? library_load(r, err) : 0;
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (!kept[i].p)
 			continue;
-		r->cmd[i].nth = rs_conn_pending(r->conn[r->cmd[i].cell]);
-		rs_conn_add_raw(r->conn[r->cmd[i].cell], kept[i]);
+		r->cmd[i].nth = rs_conn_pending(r->conn);
+		rs_conn_add_raw(r->conn, kept[i]);
 	}
 	return rc;
 }
@@ -456,16 +407,16 @@ static int replies_check(struct rs *r, size_t n, const char *doing, struct fw_er
 
 int rs_run(struct rs *r, const char *doing, struct fw_err *err)
 {
-	struct rs_reply *all[RS_CELLS];
+	struct rs_reply *all;
 	bool more = true;
 	size_t n;
 	int rc = replies_alloc(r, &n, err);
 
-	for (int i = 0; !rc && more && i < REDIRECTS; i++) {
-		rc = cells_exchange(r, all, err);
+	for (int i = 0; !rc && more && i < TRIES && n; i++) {
+		rc = rs_conn_exchange(r->conn, &r->arena, &all, err);
 		for (size_t k = 0; !rc && k < n; k++) {
 			if (!r->reply[k] || reply_needs_retry(r->reply[k]))
-				r->reply[k] = rs_elem(all[r->cmd[k].cell], r->cmd[k].nth);
+				r->reply[k] = rs_elem(all, r->cmd[k].nth);
 		}
 		rc = rc ? rc : commands_retry(r, n, &more, err);
 	}
@@ -477,14 +428,18 @@ int rs_run(struct rs *r, const char *doing, struct fw_err *err)
 
 int rs_run_once(struct rs *r, const char *doing, struct fw_err *err)
 {
-	struct rs_reply *all[RS_CELLS];
+	struct rs_reply *all;
 	size_t n;
 	int rc = replies_alloc(r, &n, err);
 
-	rc = rc ? rc : cells_exchange(r, all, err);
-	for (size_t k = 0; !rc && k < n; k++)
-		r->reply[k] = rs_elem(all[r->cmd[k].cell], r->cmd[k].nth);
-	rc = rc ? rc : replies_shape(r, n, doing, err);
+	rc = rc ? rc : rs_conn_exchange(r->conn, &r->arena, &all, err);
+	if (rc) {
+		rs_discard(r);
+		return rc;
+	}
+	for (size_t k = 0; k < n; k++)
+		r->reply[k] = rs_elem(all, k);
+	rc = replies_shape(r, n, doing, err);
 	rc = rc ? rc : replies_check(r, n, doing, err);
 	for (size_t k = 0; !rc && k < n; k++) { /* errors of the commands inside EXEC */
 		const struct rs_reply *in = rs_reply_error(r->reply[k]);
@@ -510,7 +465,7 @@ struct fw_str rs_info_field(const struct rs_reply *info, const char *name)
 struct fw_str rs_info(struct rs *r, const char *section, const char *name)
 {
 	struct fw_err spare;
-	struct rs_conn *c = r->conn[RS_META];
+	struct rs_conn *c = r->conn;
 	struct rs_reply *all;
 
 	rs_conn_begin(c);
@@ -648,8 +603,7 @@ static int names_init(struct rs *r, struct fw_err *err)
 	if (getentropy(random, sizeof(random)))
 		return open_refuse(r, "the system returned no random bytes", FW_EIO, err);
 	fw_hex_write(r->sender_id, random, sizeof(random));
-	for (int cell = 0; cell < RS_CELLS; cell++)
-		r->tag[cell] = fw_str(fw_arena_printf(&r->own, "{%.*s/%d}:", FW_STR_ARG(r->prefix), cell));
+	r->tag = fw_str(fw_arena_printf(&r->own, "{%.*s/0}:", FW_STR_ARG(r->prefix)));
 	/* Redis channels span all databases, so the name contains the database */
 	r->channel = fw_str(fw_arena_printf(&r->own, "%.*s:changed:%d", FW_STR_ARG(r->prefix), r->target.db));
 	return r->own.failed ? rs_no_memory(r, err) : 0;
@@ -658,7 +612,7 @@ static int names_init(struct rs *r, struct fw_err *err)
 /* Keys of a version before the first release: "{prefix:0}:meta". */
 static int old_store_find(struct rs *r, bool *old, struct fw_err *err)
 {
-	struct rs_conn *c = r->conn[RS_META];
+	struct rs_conn *c = r->conn;
 	struct rs_reply *all;
 	char key[100];
 	int rc;
@@ -675,35 +629,20 @@ static int old_store_find(struct rs *r, bool *old, struct fw_err *err)
 	return rc;
 }
 
-/*
- * On one server, a store that was made on a cluster (restored from a dump) has a connection for
- * each cell too: WATCH is a state of the connection, so the cells' transactions cannot share one.
- */
-static int cells_connect(struct rs *r, struct fw_err *err)
-{
-	int rc = 0;
-
-	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
-		if (!r->conn[cell])
-			rc = conn_open(r, cell, r->target.host.p ? r->target.host.p : "", r->target.port, err);
-	}
-	return rc;
-}
-
 static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct fw_err *err)
 {
-	int64_t schema = 0, cell_n;
+	int64_t schema = 0, part_n;
 	bool old = false, has_marks;
 	int rc;
 
-	rs_command_key(r, RS_META, "HMGET", "meta");
+	rs_command_key(r, "HMGET", "meta");
 	rs_adds(r, "schema_version");
 	rs_adds(r, "cells");
 	rs_adds(r, "schema"); /* of a version before the first release */
 	rs_expect(r, "[i?i?t?]");
-	rs_command_key(r, RS_META, "EXISTS", "merging");
-	rs_key(r, RS_META, "adopting");
-	rs_key(r, RS_META, "void");
+	rs_command_key(r, "EXISTS", "merging");
+	rs_key(r, "adopting");
+	rs_key(r, "void");
 	rs_expect(r, "i");
 	rc = rs_run(r, "reading its version", err);
 	has_marks = !rc && rs_int(r->reply[1]) > 0 && !r->read_only;
@@ -718,21 +657,20 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 		return open_refuse(
 			r, "the store does not exist: create it with `feedwheel add URL`", FW_ENOTFOUND, err);
 	if (!schema) {
-		rs_call(r, RS_META, RS_WRITE, "make");
+		rs_call(r, RS_WRITE, "make");
 		rs_addi(r, RS_SCHEMA);
-		rs_addi(r, 1);
 		rs_expect(r, "[ii]");
 		rc = rs_run(r, "making the store", err);
 		schema = rc ? 0 : rs_int(rs_elem(r->reply[0], 0));
 	}
 	if (rc)
 		return rc;
-	cell_n = rs_int(rs_elem(r->reply[0], 1));
+	part_n = rs_int(rs_elem(r->reply[0], 1));
 	/* schema 1 lacks keys that are made when they are needed; a reader finds none */
 	if (schema == 1 && r->read_only)
 		schema = RS_SCHEMA;
 	if (schema == 1) {
-		rs_command_key(r, RS_META, "HSET", "meta");
+		rs_command_key(r, "HSET", "meta");
 		rs_adds(r, "schema_version");
 		rs_addi(r, RS_SCHEMA);
 		rc = rs_run(r, "upgrading the store", err);
@@ -744,60 +682,53 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 		return fw_err_set(err, FW_EVERSION,
 			"%s: schema %lld is newer than this program (schema %d): upgrade feedwheel", r->target.name,
 			(long long)schema, RS_SCHEMA);
-	if (cell_n == 16)
+	if (part_n == 16)
 		return open_refuse(r,
 			"a store of feedwheel 0.1, spread over the nodes of a cluster: copy it into a new store with "
 			"feedwheel 0.1 (`feedwheel copy`), and name that one here",
 			FW_EVERSION, err);
-	if (cell_n != 1)
+	if (part_n != 1)
 		return rs_malformed(r, "reading its version", err);
-	r->cell_n = (int)cell_n;
-	if (has_marks) {
-		rs_call(r, RS_META, RS_WRITE, "tidy");
-		rc = rs_run(r, "finishing what an earlier version began", err);
-	}
-	return rc ? rc : cells_connect(r, err);
+	if (!has_marks)
+		return 0;
+	rs_call(r, RS_WRITE, "tidy");
+	return rs_run(r, "finishing what an earlier version began", err);
 }
 
 /* On one server the lists of other programs need no hash tag: so they are easier to write. */
 static int door_name_init(struct rs *r, struct fw_err *err)
 {
-	r->door = r->tag[RS_META];
-	if (r->cell_n == 1 && !r->cluster)
+	r->door = r->tag;
+	if (!r->cluster)
 		r->door = fw_str(fw_arena_printf(&r->own, "%.*s:", FW_STR_ARG(r->prefix)));
 	return r->own.failed ? rs_no_memory(r, err) : 0;
 }
 
 /* A commit that finds another type there would be stored without its message, and fail. */
-static int streams_check(struct rs *r, struct fw_err *err)
+static int stream_check_type(struct rs *r, struct fw_err *err)
 {
+	struct fw_str type;
 	int rc;
 
 	if (r->read_only || !r->stream_max)
 		return 0;
-	for (int cell = 0; cell < r->cell_n; cell++) {
-		rs_command(r, cell, "TYPE");
-		rs_expect(r, "t");
-		rs_stream_key(r, cell);
-	}
+	rs_command(r, "TYPE");
+	rs_expect(r, "t");
+	rs_stream_key(r);
 	rc = rs_run(r, "opening", err);
-	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
-		struct fw_str type = r->reply[cell]->text, before = r->cell_n == 1 ? r->door : r->tag[cell];
-
-		if (!fw_str_eq(type, FW_STR("stream")) && !fw_str_eq(type, FW_STR("none")))
-			rc = fw_err_set(err, FW_EINVAL,
-				"%s: key %.*snew is no stream: rename it, or add stream_max=0 to the store's URL",
-				r->target.name, FW_STR_ARG(before));
-	}
-	return rc;
+	type = rc ? FW_STR_NONE : r->reply[0]->text;
+	if (rc || fw_str_eq(type, FW_STR("stream")) || fw_str_eq(type, FW_STR("none")))
+		return rc;
+	return fw_err_set(err, FW_EINVAL,
+		"%s: key %.*snew is no stream: rename it, or add stream_max=0 to the store's URL", r->target.name,
+		FW_STR_ARG(r->door));
 }
 
 static void rs_close(struct store *st)
 {
 	struct rs *r = rs_of(st);
 
-	for (int cell = 0; cell < RS_CELLS; cell++)
-		rs_conn_close(r->conn[cell]);
+	rs_conn_close(r->conn);
 	rs_conn_close(r->subscriber);
 	free(r->cmd);
 	fw_buf_finish(&r->shown);
@@ -830,13 +761,12 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	rc = r->cmd ? rs_target_read(r, cfg->url, err) : rs_no_memory(r, err);
 	rc = rc ? rc : names_init(r, err);
 	rc = rc ? rc : library_make(r, err);
-	rc = rc ? rc : conn_open(r, RS_META, r->target.host.p ? r->target.host.p : "", r->target.port, err);
-	/* other servers get it when a call fails: commands_retry() */
-	rc = rc ? rc : library_load(r, r->conn[RS_META], err);
-	rc = rc ? rc : cells_find(r, RS_META, err);
+	rc = rc ? rc : conn_open(r, r->target.host.p ? r->target.host.p : "", r->target.port, err);
+	rc = rc ? rc : library_load(r, err); /* another node gets it when a call fails: commands_retry() */
+	rc = rc ? rc : node_find(r, err);
 	rc = rc ? rc : schema_open(r, cfg, err);
 	rc = rc ? rc : door_name_init(r, err);
-	rc = rc ? rc : streams_check(r, err);
+	rc = rc ? rc : stream_check_type(r, err);
 	if (rc) {
 		rs_close(&r->store);
 		return rc;

@@ -16,9 +16,9 @@ int rs_orders_version(struct store *st, bool raise, struct fw_orders_version *ou
 	if (rc)
 		return rc;
 	if (raise)
-		rs_call(r, RS_META, RS_TRIM, "orders_raise");
+		rs_call(r, RS_TRIM, "orders_raise");
 	else
-		rs_command_key(r, RS_META, "GET", "orders");
+		rs_command_key(r, "GET", "orders");
 	rs_expect(r, "i?");
 	if (raise)
 		rs_addi(r, step);

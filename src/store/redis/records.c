@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Records, all in cell 0. A record's name is "kind key". A space sorts before all letters of a
+ * Records. A record's name is "kind key". A space sorts before all letters of a
  * kind, so names are in order of kind and key.
  *
  *	records       hash, name to "at_ms until_ms value"; until_ms is "-" for a record without end
@@ -35,7 +35,7 @@ int rs_record_put(
 	rc = rc || !store_is_order(record->kind) ? rc : store_orders_step(&step, err);
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_WRITE, "record_put");
+	rs_call(r, RS_WRITE, "record_put");
 	rs_expect(r, "i");
 	record_name_add(r, "", record->kind, " ", record->key);
 	rs_add(r, record->value);
@@ -71,7 +71,7 @@ static int record_show_one(
 	struct fw_record out = {.kind = FW_STR_NONE};
 	int rc;
 
-	rs_command_key(r, RS_META, "HGET", "records");
+	rs_command_key(r, "HGET", "records");
 	rs_expect(r, "t?");
 	record_name_add(r, "", kind, " ", key);
 	rc = rs_run(r, "reading a record", err);
@@ -89,7 +89,7 @@ static int record_names_read(
 	struct rs *r, const struct fw_record_query *q, struct fw_str after, size_t n, struct fw_err *err)
 {
 	assert(n);
-	rs_command_key(r, RS_META, "ZRANGEBYLEX", "record_names");
+	rs_command_key(r, "ZRANGEBYLEX", "record_names");
 	rs_expect_n(r, "(t)<", n);
 	if (after.len)
 		record_name_add(r, "(", FW_STR(""), "", after);
@@ -110,7 +110,7 @@ static int records_show(struct rs *r, const struct rs_reply *names, fw_record_cb
 {
 	int rc;
 
-	rs_command_key(r, RS_META, "HMGET", "records");
+	rs_command_key(r, "HMGET", "records");
 	rs_expect_n(r, "(t?)=", names->n);
 	for (size_t i = 0; i < names->n; i++)
 		rs_add(r, rs_elem(names, i)->text);
@@ -166,7 +166,7 @@ int rs_record_remove(struct store *st, struct fw_str kind, struct fw_str key, st
 	rc = rc || !store_is_order(kind) ? rc : store_orders_step(&step, err);
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_TRIM, "record_remove");
+	rs_call(r, RS_TRIM, "record_remove");
 	rs_expect(r, "i");
 	record_name_add(r, "", kind, " ", key);
 	rs_addi(r, !value.p);

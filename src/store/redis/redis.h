@@ -2,18 +2,15 @@
 /*
  * The Redis driver: types and functions that its files share. Only src/store/redis/ includes this.
  *
- * Cells. A store on one server has one cell; a store on a cluster has 16. The number is fixed when
- * the store is created. All keys of a cell share one hash tag, "{feedwheel/7}:", so they lie on one
- * server, and one transaction changes them together: a script, or MULTI and EXEC (commit.c). A feed
- * and all its rows stay in cell (feed id modulo number of cells) for life. So the feeds of one
- * shard are spread over all cells.
+ * All keys of a store begin with one hash tag, "{PREFIX/0}:", so on a cluster they lie on one node, and
+ * one transaction changes them together: a script, or MULTI and EXEC (commit.c). Several stores, one
+ * prefix each, share a cluster.
  *
  *	schedule:SHARD  hash, feed id to schedule row (pack.c), with the due time; read as a whole
  *	feed            hash, feed id to feed row: its shard, and the groups of members (pack.c)
  *	feed_ids        sorted set of feed ids
  *	version         hash, shard to the number of changes of its schedule from outside (driver.h)
- *	hosts:SHARD     hash, host id to "next_ok_ms cooldown_until_ms learned_delay_ms", in cell
- *	                (shard modulo number of cells)
+ *	hosts:SHARD     hash, host id to "next_ok_ms cooldown_until_ms learned_delay_ms"
  *	keys:FEED       hash, entry key to "hash entry date"; entry 0: removed by retention
  *	entries         hash, entry id to its row; entry_ids, entry_dates: sorted sets of the ids
  *	changes         sorted set of changes by number: "number entry feed kind revision at_ms"
@@ -21,28 +18,14 @@
  *	visits          hash, chunks of visits (script/head.lua); visit_ids: their sorted set
  *	lease:ID        exists while that lease does; each commit watches its own
  *	revoked         counter, raised to revoke reserved ids; each commit watches it (commit.c)
- *	adopting        hash, feed id to the address that the feed is about to get
- *	void            set of feed ids that will never exist
- *	merging         hash, feed id to the feed that gets its entries, while the merge runs
- *	new             stream of new entries (commit_write.c); with one cell "PREFIX:new", as the lists
- *	                of inbox.c
+ *	new             stream of new entries (commit_write.c); on one server "PREFIX:new", as the lists
+ *	                that other programs fill (inbox.c)
  *
- * Cell 0 also holds what exists once per store: see script/meta.lua. Lists that other programs
- * fill: inbox.c.
+ * Keys that exist once per store: script/meta.lua. Of an earlier version: merging, adopting and void
+ * (open.c).
  *
- * Transactions. On one server each slot is one transaction. Exceptions are the slots that change
- * addresses of several feeds: load, feed_drop, and a commit whose outcome brings a new address. On
- * a cluster a commit is one transaction per cell: each outcome is stored whole or not at all, and a
- * retry stores nothing twice. A change that spans cells is made in idempotent steps. If a process
- * dies between two steps, another process finishes the change:
- *
- *   - A new feed gets its id, then its address (urls), then its rows (create). A feed that changes
- *     its address notes the new one (adopting), claims it, and gets it with the commit. An address
- *     is free if the feed that claimed it does not have it. To take such an address, a process
- *     first makes sure that this feed will never have it (void).
- *   - A feed that is merged into another is marked (merging); from then on its commits and changes
- *     wait. Its entries are copied, then it is removed. Lists show an entry that exists in both
- *     feeds once. A process that reads due feeds finishes the merges that it finds.
+ * Transactions. Each slot is one, but for a load of entries and visits, which may be repeated, and for
+ * lists, which are read in pages. If a process dies, the store has all of a slot or nothing.
  *
  * Threads: one at a time per store (driver.h).
  */
@@ -59,8 +42,6 @@
 #include "store/stream.h"
 
 #define RS_SCHEMA 2 /* 1, of release 0.1.0, had no log of changes */
-#define RS_CELLS 1
-#define RS_META 0 /* the cell with the keys that exist once per store */
 #define RS_ARENA_KEEP ((size_t)1 << 18)
 #define RS_PAGE 500 /* rows per request of a list */
 
@@ -155,7 +136,7 @@ static inline const struct rs_reply *rs_elem(const struct rs_reply *r, size_t i)
 /* The first error among the elements; NULL: none. */
 const struct rs_reply *rs_reply_error(const struct rs_reply *all);
 
-/* ---- open.c: open and close, errors, cells --------------------------------------------------- */
+/* ---- open.c: open and close, errors, commands ------------------------------------------------ */
 
 /* RS_TRIM: also runs on a server whose memory is full */
 enum rs_function { RS_WRITE, RS_READ, RS_TRIM, RS_FUNCTION_N };
@@ -163,8 +144,7 @@ extern const char rs_library[]; /* script/ *.lua */
 
 /* a collected command */
 struct rs_cmd {
-	int cell;
-	size_t nth;        /* its index on the connection of its cell */
+	size_t nth;        /* its index in the exchange */
 	const char *shape; /* of its reply; NULL: nobody reads it */
 	size_t n;
 };
@@ -176,17 +156,14 @@ struct rs {
 	struct fw_arena messages; /* received messages */
 	struct rs_target target;
 	struct fw_buf shown; /* the URL without its password */
-	struct fw_str prefix, tag[RS_CELLS], channel;
-	struct fw_str door; /* what the names of the lists of inbox.c begin with */
-	/* One per cell, because WATCH is a state of the connection. With one cell: the first. */
-	struct rs_conn *conn[RS_CELLS];
-	int cell_n;                       /* 1 or RS_CELLS */
+	struct fw_str prefix, tag, channel;
+	struct fw_str door;               /* what the names of the lists of inbox.c begin with */
+	struct rs_conn *conn;             /* to the server, on a cluster to the node that has the store */
 	struct fw_buf library;            /* source text as it is loaded */
 	char function[RS_FUNCTION_N][40]; /* names for FCALL */
 	bool cluster, read_only;
 	struct rs_cmd *cmd; /* collected since the last rs_run() */
 	size_t cmd_n, cmd_cap;
-	struct rs_conn *current;       /* connection of the command that is being collected */
 	const struct rs_reply **reply; /* of the last rs_run(), in the order of the commands */
 	struct rs_conn *subscriber;    /* subscription to messages of other processes; NULL: none */
 	char sender_id[33];            /* sender id of this store in these messages */
@@ -201,13 +178,6 @@ static inline struct rs *rs_of(struct store *st)
 {
 	return (struct rs *)st; /* store comes first */
 }
-/* The cell of a feed id, or of a shard's hosts. An id below 0, which no feed has, has one too. */
-static inline int rs_cell(const struct rs *r, int64_t n)
-{
-	assert(r->cell_n == 1 || r->cell_n == RS_CELLS);
-	return (int)((uint64_t)n % (uint64_t)r->cell_n);
-}
-
 /*
  * Start of a slot. FW_EINVAL: it writes, and the store was opened read-only; or a callback called
  * it.
@@ -228,16 +198,13 @@ static inline int rs_callback_done(struct rs *r, int rc)
 	return rc;
 }
 
-/*
- * Begin an operation of the library on a cell, or a Redis command on one of the cell's keys. Its
- * words follow.
- */
-void rs_call(struct rs *r, int cell, enum rs_function function, const char *op);
-void rs_command_key(struct rs *r, int cell, const char *cmd, const char *key);
-void rs_command(struct rs *r, int cell, const char *words); /* without a key: "UNWATCH" */
-/* add a key of this cell */
-FW_PRINTF(3, 4) void rs_key(struct rs *r, int cell, const char *fmt, ...);
-void rs_stream_key(struct rs *r, int cell); /* of the cell's new entries */
+/* Begin an operation of the library, or a Redis command on a key. Its words follow. */
+void rs_call(struct rs *r, enum rs_function function, const char *op);
+void rs_command_key(struct rs *r, const char *cmd, const char *key);
+void rs_command(struct rs *r, const char *words); /* without a key: "UNWATCH" */
+/* add a key */
+FW_PRINTF(2, 3) void rs_key(struct rs *r, const char *fmt, ...);
+void rs_stream_key(struct rs *r); /* of the new entries */
 void rs_add(struct rs *r, struct fw_str word);
 void rs_adds(struct rs *r, const char *word);
 void rs_addi(struct rs *r, int64_t n);
@@ -253,9 +220,8 @@ static inline void rs_expect(struct rs *r, const char *shape)
 	rs_expect_n(r, shape, 0);
 }
 /*
- * Run the collected commands, on all servers at once. Follows redirects of the cluster, loads the
- * library where it is missing, and turns the first error reply into an error of ours. FW_EIO: also
- * if a reply has another shape.
+ * Run the collected commands. Loads the library if it is missing, and turns the first error reply into
+ * an error of ours. FW_EIO: also if a reply has another shape.
  */
 int rs_run(struct rs *r, const char *doing, struct fw_err *err);
 /*
@@ -292,7 +258,7 @@ static inline int64_t rs_time_ms(const struct rs_reply *time)
 }
 /* A field of a reply to INFO; absent: there is none, or the reply is an error. */
 struct fw_str rs_info_field(const struct rs_reply *info, const char *name);
-/* A field of INFO from the server of cell 0; absent if it has none. */
+/* A field of INFO; absent if it has none. */
 struct fw_str rs_info(struct rs *r, const char *section, const char *name);
 
 /* ---- pack.c: structs as values --------------------------------------------------------------- */

@@ -6,30 +6,26 @@
 
 #define FEEDS_AT_ONCE 4000 /* feeds per read, about; but one shard at least */
 #define SHARDS_AT_ONCE 32
-#define VISITS_STEP 100 /* per cell */
+#define VISITS_STEP 100
 #define ENTRIES_STEP 20
 /* ids rise with seen_ms, except for clocks and processes that differ by less than this */
 #define SEEN_SLACK_MS 60000
 
-/*
- * INFO, because the ACL that we ask for grants it and not ROLE. A user without it learns at the
- * next write. In a cluster a replica redirects each command with a key (MOVED), so nothing is
- * asked.
- */
+/* INFO, because the ACL that we ask for grants it and not ROLE. A user without it learns at the next write. */
 int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	bool asks_role = !r->read_only && !r->cluster;
+	bool asks_role = !r->read_only;
 	const struct rs_reply *time;
 	struct rs_reply *all;
 	int rc = rs_slot_start(r, false, err);
 
 	if (rc)
 		return rc;
-	rs_conn_command(r->conn[RS_META], "TIME");
+	rs_conn_command(r->conn, "TIME");
 	if (asks_role)
-		rs_conn_command(r->conn[RS_META], "INFO replication");
-	rc = rs_conn_exchange(r->conn[RS_META], &r->arena, &all, err);
+		rs_conn_command(r->conn, "INFO replication");
+	rc = rs_conn_exchange(r->conn, &r->arena, &all, err);
 	if (rc)
 		return rc;
 	time = rs_elem(all, 0);
@@ -85,14 +81,14 @@ static int due_rows_show(const struct store_due_query *q, int shard, const struc
 static void shard_request(struct rs *r, const struct store_due_query *q, int shard)
 {
 	if (q->host) {
-		rs_command(r, RS_META, "HGETALL");
+		rs_command(r, "HGETALL");
 		rs_expect(r, "(tt)");
-		rs_key(r, RS_META, "hosts:%04d", shard);
+		rs_key(r, "hosts:%04d", shard);
 	}
 	if (q->due) {
-		rs_command(r, RS_META, "HGETALL");
+		rs_command(r, "HGETALL");
 		rs_expect(r, "(tt)");
-		rs_key(r, RS_META, "schedule:%04d", shard);
+		rs_key(r, "schedule:%04d", shard);
 	}
 }
 
@@ -147,7 +143,7 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 
 	if (rc)
 		return rc;
-	rs_call(r, RS_META, RS_READ, "stats");
+	rs_call(r, RS_READ, "stats");
 	rs_expect(r, "[iiiiiitiiiiii]");
 	rs_addi(r, now_ms);
 	rc = rs_run(r, "counting", err);
@@ -178,7 +174,7 @@ static int rows_prune(struct rs *r, const char *op, const char *name, const int6
 {
 	int rc;
 
-	rs_call(r, RS_META, RS_TRIM, op);
+	rs_call(r, RS_TRIM, op);
 	rs_expect(r, "i");
 	if (name)
 		rs_adds(r, name);

@@ -56,7 +56,7 @@ static int history_read(struct rs *r, int64_t *id, struct fw_buf *out, struct fw
 	int rc;
 
 	assert(*id); /* it ends the caller's loop */
-	rs_call(r, RS_META, RS_READ, "history");
+	rs_call(r, RS_READ, "history");
 	rs_expect_n(r, "(t)<", HISTORY);
 	rs_addi(r, *id);
 	rs_addi(r, HISTORY);

@@ -4,8 +4,8 @@
 -- once per server. Each ops.NAME is one atomic operation. Its comment lists the arguments, and the
 -- reply behind "->"; {a b}... stands for a count and that call_batched groups.
 --
--- KEYS[1] of a call is the tag of a cell ("{feedwheel/0}:"), not a key. All keys of the cell begin
--- with it, so they lie on the server that runs the call. ARGV: the operation, the channel, the
+-- KEYS[1] of a call is the tag of the store ("{feedwheel/0}:"), not a key. All its keys begin with it,
+-- so on a cluster they lie on the node that runs the call. ARGV: the operation, the channel, the
 -- sender id for messages on it, then the arguments, which are read one by one.
 
 local call, fmt, sub, find, match -- set by each call: redis has no string library while this is loaded

@@ -2,7 +2,7 @@
 --
 -- Leases, addresses, ids, records and events.
 --
---	meta     hash: schema_version, cells, visit_n, the last ids (entry_id, visit_id, feed_id, lease_id),
+--	meta     hash: schema_version, cells (1), visit_n, the last ids (entry_id, visit_id, feed_id, lease_id),
 --	         merge_n: the number of merges; changes_pruned_id. entry_id also numbers changes
 --	urls     hash, address to the feed that has it
 --	reserved_ids  hash, the id below a range of reserved entry ids to the time of the reservation
@@ -329,10 +329,10 @@ function ops.event_prune()
 	return events_drop(name, gone)
 end
 
--- make schema cells -> the schema and number of cells of the store, which is created if missing
+-- make schema -> the schema and the number of parts of the store, which is created if missing
 function ops.make()
 	if call('HSETNX', P .. 'meta', 'schema_version', next_arg()) == 1 then
-		call('HSET', P .. 'meta', 'cells', next_arg())
+		call('HSET', P .. 'meta', 'cells', 1)
 	end
 	return call('HMGET', P .. 'meta', 'schema_version', 'cells')
 end

@@ -140,7 +140,7 @@ local function check_entry(report, state, entry, row)
 	end
 end
 
--- check -> {finding ...}, {id shard host address ...} of the cell's feeds and, with id 0, its hosts
+-- check -> {finding ...}, {id shard host address ...} of the feeds and, with id 0, of the hosts
 function ops.check()
 	local out, feeds, state, feed_n, visit_n = {}, {}, {}, 0, 0
 	local function report(...)

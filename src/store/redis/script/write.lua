@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: ISC
 --
--- Operations that write one cell: feeds are created, changed, merged and removed.
+-- Operations that write: feeds are created, changed, merged and removed; retention; matches.
 
 -- The shard goes into shards.
 local function feed_create(id, url, row, feed, shards)
