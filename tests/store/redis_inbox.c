@@ -577,6 +577,181 @@ START_TEST(taker_is_killed_between_commands)
 }
 END_TEST
 
+/* ---- other slots that change several keys ---------------------------------------------------- */
+
+static struct fw_buf state;
+
+static int state_feed(void *ctx, const struct fw_feed *f)
+{
+	(void)ctx;
+	return fw_buf_addf(&state, "feed %d %s in %s has %d\n", (int)f->id, f->url.p, f->folder.p, (int)f->entry_n), 0;
+}
+
+static int state_entry(void *ctx, const struct fw_entry_row *e)
+{
+	(void)ctx;
+	return fw_buf_addf(&state, "entry %s of %d, %u\n", e->title.p, (int)e->feed_id, e->revision), 0;
+}
+
+static int state_change(void *ctx, const struct fw_change *c)
+{
+	(void)ctx;
+	return fw_buf_addf(&state, "change %d of %d\n", (int)c->kind, (int)c->feed_id), 0;
+}
+
+static int state_visit(void *ctx, const struct fw_visit *v)
+{
+	(void)ctx;
+	return fw_buf_addf(&state, "visit of %d, %u new\n", (int)v->feed_id, v->new_n), 0;
+}
+
+static void state_finding(void *ctx, const char *name, int level, const char *text, const char *remedy)
+{
+	(void)ctx, (void)name, (void)remedy;
+	ck_assert_msg(!level, "%s", text);
+}
+
+/* What a reader sees of the store, without the numbers of entries; and the deep check finds nothing. */
+static char *state_of(struct store *st)
+{
+	struct fw_store *front = (struct fw_store *)st;
+
+	fw_buf_reset(&state);
+	DONE(fw_store_feed_list(front, &(struct fw_feed_query){.status = -1}, state_feed, NULL, &drv_err));
+	DONE(fw_store_entry_list(front, &(struct fw_entry_query){.limit = 100}, state_entry, NULL, &drv_err));
+	DONE(fw_store_change_list(front, &(struct fw_change_query){.limit = 100}, state_change, NULL, &drv_err));
+	DONE(fw_store_visit_list(front, &(struct fw_visit_query){.limit = 100}, state_visit, NULL, &drv_err));
+	DONE(st->driver->inspect(st, true, state_finding, NULL, &drv_err));
+	fw_buf_addc(&state, '\0');
+	ck_assert_int_eq(state.rc, 0);
+	return strdup(state.p);
+}
+
+static int slot_subscribe(struct store *st)
+{
+	const struct fw_feed feed[] = {{.url = FW_STR("https://new.example/")}, {.url = FW_STR("https://h0.example/")},
+		{.url = FW_STR("https://other.example/")}};
+	struct store_feed_new made[FW_N(feed)];
+
+	return st->driver->load(
+		st, &(struct store_load){.rows = {.feed = feed, .feed_n = FW_N(feed)}, .made = made}, &drv_err);
+}
+
+static int slot_remove(struct store *st)
+{
+	return st->driver->feed_drop(st, 2, 0, &drv_err);
+}
+
+static int slot_merge(struct store *st)
+{
+	return st->driver->feed_drop(st, 2, 1, &drv_err);
+}
+
+/* The feed gets a new address and moves to its host; entries are new, changed and retracted. */
+static int slot_commit(struct store *st)
+{
+	struct store_lease *l = drv_join(st, "w", LONG_MS);
+	struct fw_feed f = {.id = 2,
+		.url = FW_STR("https://new.example/"),
+		.due_at_ms = NOW + 1,
+		.last_visit_ms = NOW,
+		.last_ok_ms = NOW};
+	struct fw_entry_row e[] = {entry(20, 2, "changed", "x"), entry(29, 1, "new", "x")};
+	const struct fw_entry_row gone = entry(21, 1, "", "");
+	struct fw_entry_key key = {.feed_id = 2};
+	struct fw_outcome o = {.feed_id = 2,
+		.host_id = store_feed_host_id(drv_find(st, 2)),
+		.was_due_ms = NOW,
+		.feed = &f,
+		.groups = FW_GROUP_URL | FW_GROUP_META,
+		.visit = {.at_ms = NOW, .kind = FW_VISIT_OK, .slot = -1},
+		.entries = e,
+		.entry_n = FW_N(e),
+		.retracted = &key,
+		.retracted_n = 1};
+
+	memcpy(key.key, gone.key, sizeof(key.key));
+	return drv_commit(st, l->id, &o, 1);
+}
+
+/* Two feeds of two entries each; feed 2 has a key of feed 1. */
+static struct store *state_begin(void)
+{
+	static const int KEYS[][2] = {{10, 20}, {20, 21}};
+	struct store *st;
+	char at[60];
+
+	if (server)
+		told("FLUSHALL");
+	st = store_made();
+	for (int i = 0; i < 2; i++) {
+		struct fw_entry_row e[] = {entry(KEYS[i][0], 1, "a", "x"), entry(KEYS[i][1], 1, "b", "x")};
+		struct fw_feed f = {0};
+		struct fw_outcome o;
+
+		ck_assert(fw_snprintf(at, sizeof(at), "https://h%d.example/", i));
+		f.id = drv_feed(st, at, NOW);
+		o = drv_push(f.id, &f, e, 2);
+		DONE(drv_commit(st, 0, &o, 1));
+	}
+	return st;
+}
+
+static bool slot_is_killed(int (*slot)(struct store *st), int nth, bool late)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(slot(relayed(nth, late)) ? 1 : 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(WIFSIGNALED(status) || (WIFEXITED(status) && !WEXITSTATUS(status)), "%x", (unsigned)status);
+	return WIFSIGNALED(status);
+}
+
+START_TEST(slots_are_killed_between_commands) /* all is done, or nothing; and it can be done again */
+{
+	static int (*const SLOT[])(struct store * st) = {slot_subscribe, slot_remove, slot_merge, slot_commit};
+	int moments = 0;
+
+	for (size_t i = 0; i < FW_N(SLOT); i++) {
+		struct store *st = state_begin();
+		char *before = state_of(st), *after, *now;
+		bool late = false;
+
+		DONE(SLOT[i](st));
+		after = state_of(st);
+		ck_assert_str_ne(before, after);
+		st->driver->close(st);
+		for (int nth = 0; nth >= 0; moments++) {
+			bool killed;
+
+			st = state_begin();
+			killed = slot_is_killed(SLOT[i], nth, late);
+			now = state_of(st);
+			ck_assert_msg(strcmp(now, after) == 0 || (killed && strcmp(now, before) == 0),
+				"slot %zu, moment %d:\n%s", i, nth, now);
+			if (killed && strcmp(now, before) == 0) {
+				/* as when time has passed: the dead worker's lease and its reserved ids have ended */
+				told("DEL {feedwheel/0}:workers {feedwheel/0}:shards {feedwheel/0}:reserved_ids");
+				DONE(SLOT[i](st));
+				free(now);
+				now = state_of(st);
+				ck_assert_str_eq(now, after);
+			}
+			free(now);
+			st->driver->close(st);
+			nth = killed ? nth + 1 : late ? -1 : 0;
+			late |= !killed;
+		}
+		free(before);
+		free(after);
+	}
+	printf("# killed at %d moments\n", moments);
+	fw_buf_finish(&state);
+}
+END_TEST
+
 #define TAKERS 3
 
 static void takes_all(void)
@@ -953,9 +1128,9 @@ int main(void)
 	const TTest *const every[] = {pushed_addresses_are_fetched_at_once, known_address_pushed_is_due_first,
 		rows_of_json, addresses_of_the_dead, messages_pushed_by_hand, no_message_is_below_the_last,
 		many_rows_come_in_batches, empty_lists_cost_one_round_trip, taker_is_killed_between_commands,
-		takers_share_the_rows, keys_of_another_type, pushed_entries_are_published, stream_of_another_type,
-		others_may_only_push, new_entries_are_published, published_address_is_the_feeds, stream_is_bounded,
-		recipes_of_the_manual};
+		slots_are_killed_between_commands, takers_share_the_rows, keys_of_another_type,
+		pushed_entries_are_published, stream_of_another_type, others_may_only_push, new_entries_are_published,
+		published_address_is_the_feeds, stream_is_bounded, recipes_of_the_manual};
 	TCase *t;
 
 	server_needed(&server_redis);
