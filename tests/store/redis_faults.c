@@ -1136,8 +1136,8 @@ START_TEST(cluster_store_of_before) /* its 16 parts were spread over the nodes o
 	server_up(NULL);
 	drv_end(open_at(url, FW_STORE_CREATE));
 	told("HSET {feedwheel/0}:meta cells 16");
-	open_says(url, FW_STORE_CREATE, FW_EVERSION, "copy it into a new store with feedwheel 0.1");
-	open_says(url, FW_STORE_READ, FW_EVERSION, "copy it into a new store with feedwheel 0.1");
+	open_says(url, FW_STORE_CREATE, FW_EVERSION, "copy it with feedwheel 0.1");
+	open_says(url, FW_STORE_READ, FW_EVERSION, "copy it with feedwheel 0.1");
 }
 END_TEST
 
@@ -1337,8 +1337,7 @@ static int inbox_feed(void *ctx, const struct store_inbox_feed *row, struct fw_f
 	return 0;
 }
 
-START_TEST(
-	cluster_slot_moves) /* the store waits while its hash slot moves to another node; opened again, it is there */
+START_TEST(cluster_slot_goes) /* the store waits while its hash slot moves to another node; opened again, it is there */
 {
 	struct store_inbox in = {.limit = 10, .feed = inbox_feed};
 	struct store_lease *l;
@@ -1491,7 +1490,7 @@ int main(void)
 		stream_of_another_shape, disk_full, commit_that_comes_again, padded_numbers, numbers_of_the_dead,
 		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
 		merge_of_before, cluster_store_of_before, order_changes_before_and_in_a_commit, cluster_stores,
-		cluster_slot_moves, cluster_fails_over, over_tls};
+		cluster_slot_goes, cluster_fails_over, over_tls};
 	TCase *t;
 
 	server_needed(&server_redis);

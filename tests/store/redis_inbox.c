@@ -611,7 +611,10 @@ static void state_finding(void *ctx, const char *name, int level, const char *te
 	ck_assert_msg(!level, "%s", text);
 }
 
-/* What a reader sees of the store, without the numbers of entries; and the deep check finds nothing. */
+/*
+ * What a reader sees of the store, without the numbers of entries; and the deep check finds
+ * nothing.
+ */
 static char *state_of(struct store *st)
 {
 	struct fw_store *front = (struct fw_store *)st;
@@ -732,7 +735,10 @@ START_TEST(slots_are_killed_between_commands) /* all is done, or nothing; and it
 			ck_assert_msg(strcmp(now, after) == 0 || (killed && strcmp(now, before) == 0),
 				"slot %zu, moment %d:\n%s", i, nth, now);
 			if (killed && strcmp(now, before) == 0) {
-				/* as when time has passed: the dead worker's lease and its reserved ids have ended */
+				/*
+				 * as when time has passed: the dead worker's lease and its reserved
+				 * ids have ended
+				 */
 				told("DEL {feedwheel/0}:workers {feedwheel/0}:shards {feedwheel/0}:reserved_ids");
 				DONE(SLOT[i](st));
 				free(now);

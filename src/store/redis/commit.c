@@ -7,16 +7,16 @@
  * frequent work.
  *
  * Watched keys: the lease; the schedules of the shards, which every change of a feed writes; the
- * keys of entries; and rare ones: addresses, if a feed gets a new one, hosts in other workers' shards,
- * the version of the orders.
- * Workers do not disturb each other, because each has its own shards.
+ * keys of entries; and rare ones: addresses, if a feed gets a new one, hosts in other workers'
+ * shards, the version of the orders. Workers do not disturb each other, because each has its own
+ * shards.
  *
  * A second outcome of the same feed in one commit gets a transaction of its own.
  *
  * Ids are reserved before the transaction. Reserved entry ids stand in `reserved_ids` until they
  * are stored, and readers that follow entries by id see no higher id before that (entries.c). So
- * entry ids appear in order. If a process dies with reserved ids, the next reservation gives them up
- * and raises `revoked`, which each commit watches from before it reserves ids.
+ * entry ids appear in order. If a process dies with reserved ids, the next reservation gives them
+ * up and raises `revoked`, which each commit watches from before it reserves ids.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -302,8 +302,8 @@ static int entries_sorted_by_date(struct redis_entry_list *l, struct fw_err *err
 }
 
 /*
- * One page backwards from *date_ms. A full page may lack some entries of its last date. So only later
- * ones are shown; if there are none, the next request asks for more.
+ * One page backwards from *date_ms. A full page may lack some entries of its last date. So only
+ * later ones are shown; if there are none, the next request asks for more.
  */
 static int date_page(struct redis_entry_list *l, int64_t *date_ms, size_t *per, bool *done, struct fw_err *err)
 {

@@ -3,12 +3,12 @@
  * The Redis driver, for any number of workers on any number of machines, on one server or a
  * cluster.
  *
- * This file opens and closes stores, finds the node of a cluster that has the store, runs commands and
- * scripts, and turns Redis's errors into FW_E* codes. redis.h describes the keys. script/ *.lua are the
- * operations that must be atomic: Redis runs a script without interruption.
+ * This file opens and closes stores, finds the node of a cluster that has the store, runs commands
+ * and scripts, and turns Redis's errors into FW_E* codes. redis.h describes the keys. The .lua
+ * files are the operations that must be atomic: Redis runs a script without interruption.
  *
- * A broken connection is FW_EIO, and so is a server that takes no writes, or no longer has the store
- * (MOVED). The caller opens the store again.
+ * A broken connection is FW_EIO, and so is a server that takes no writes, or no longer has the
+ * store (MOVED). The caller opens the store again.
  */
 #include <assert.h>
 #include <poll.h>
@@ -191,8 +191,8 @@ static unsigned hash_slot(struct fw_str tag)
 
 /*
  * On a cluster: connect to the node that has the store. A server outside a cluster replies with an
- * error. A range of slots is {first, last, {host, port, ...}, ...}; an empty host means the server that
- * replied.
+ * error. A range of slots is {first, last, {host, port, ...}, ...}; an empty host means the server
+ * that replied.
  */
 static int node_find(struct rs *r, struct fw_err *err)
 {
@@ -684,8 +684,8 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 			(long long)schema, RS_SCHEMA);
 	if (part_n == 16)
 		return open_refuse(r,
-			"a store of feedwheel 0.1, spread over the nodes of a cluster: copy it into a new store with "
-			"feedwheel 0.1 (`feedwheel copy`), and name that one here",
+			"a store of feedwheel 0.1, spread over the nodes of a cluster: copy it with feedwheel 0.1 into "
+			"a store on one server, or of another engine (`feedwheel copy`), and open that one",
 			FW_EVERSION, err);
 	if (part_n != 1)
 		return rs_malformed(r, "reading its version", err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The version of the orders: "orders", a number, which each commit watches and reads. Absent: 0. It is
- * raised by the operation that changes the record of an order.
+ * The version of the orders: "orders", a number, which each commit watches and reads. Absent: 0.
+ * It is raised by the operation that changes the record of an order.
  */
 #include "store/redis/redis.h"
 

@@ -2,9 +2,9 @@
 /*
  * The Redis driver: types and functions that its files share. Only src/store/redis/ includes this.
  *
- * All keys of a store begin with one hash tag, "{PREFIX/0}:", so on a cluster they lie on one node, and
- * one transaction changes them together: a script, or MULTI and EXEC (commit.c). Several stores, one
- * prefix each, share a cluster.
+ * All keys of a store begin with one hash tag, "{PREFIX/0}:", so on a cluster they lie on one
+ * node, and one transaction changes them together: a script, or MULTI and EXEC (commit.c). Several
+ * stores, one prefix each, share a cluster.
  *
  *	schedule:SHARD  hash, feed id to schedule row (pack.c), with the due time; read as a whole
  *	feed            hash, feed id to feed row: its shard, and the groups of members (pack.c)
@@ -21,11 +21,12 @@
  *	new             stream of new entries (commit_write.c); on one server "PREFIX:new", as the lists
  *	                that other programs fill (inbox.c)
  *
- * Keys that exist once per store: script/meta.lua. Of an earlier version: merging, adopting and void
- * (open.c).
+ * Keys that exist once per store: script/meta.lua. Of an earlier version: merging, adopting and
+ * void (open.c).
  *
- * Transactions. Each slot is one, but for a load of entries and visits, which may be repeated, and for
- * lists, which are read in pages. If a process dies, the store has all of a slot or nothing.
+ * Transactions. What a slot changes it changes in one, so a process that dies leaves all of it or
+ * nothing. What goes in portions, each of them whole: a load of entries and visits, retention, the
+ * inbox, and a commit with two outcomes of one feed.
  *
  * Threads: one at a time per store (driver.h).
  */
@@ -220,8 +221,8 @@ static inline void rs_expect(struct rs *r, const char *shape)
 	rs_expect_n(r, shape, 0);
 }
 /*
- * Run the collected commands. Loads the library if it is missing, and turns the first error reply into
- * an error of ours. FW_EIO: also if a reply has another shape.
+ * Run the collected commands. Loads the library if it is missing, and turns the first error reply
+ * into an error of ours. FW_EIO: also if a reply has another shape.
  */
 int rs_run(struct rs *r, const char *doing, struct fw_err *err);
 /*

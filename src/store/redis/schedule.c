@@ -11,7 +11,10 @@
 /* ids rise with seen_ms, except for clocks and processes that differ by less than this */
 #define SEEN_SLACK_MS 60000
 
-/* INFO, because the ACL that we ask for grants it and not ROLE. A user without it learns at the next write. */
+/*
+ * INFO, because the ACL that we ask for grants it and not ROLE. A user without it learns at the
+ * next write.
+ */
 int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);

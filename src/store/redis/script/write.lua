@@ -42,7 +42,8 @@ function ops.create()
 		for i, f in ipairs(feeds) do
 			if (f.id ~= '0') == numbered then
 				local id = f.owner or of_url[f.url]
-				local new = not f.owner and (not id or numbered and of_id[id] ~= nil) -- not made just now
+				-- of a number that is twice in the load, the first makes the feed
+				local new = not f.owner and (not id or numbered and of_id[id] ~= nil)
 				id = id or int(call('HINCRBY', P .. 'meta', 'feed_id', 1))
 				if new then
 					feed_create(id, f.url, f.row, f.feed, shards)
@@ -238,7 +239,8 @@ function ops.prune_visits()
 	return n
 end
 
--- prune_entries before max slack -> the number removed. Ids rise with the time that entries were first seen, except for differences up to the slack, so the walk ends at an entry seen after before
+-- prune_entries before max slack -> the number removed. Ids rise with the time that entries were first
+-- seen, except for differences up to the slack, so the walk ends at an entry seen after before
 -- plus slack.
 function ops.prune_entries()
 	local before, max, slack, from, n, t = next_int(), next_int(), next_int(), 0, 0, now()
