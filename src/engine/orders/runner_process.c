@@ -205,6 +205,7 @@ static int job_spawn(struct process *p, const struct runner_frame *h, const char
 {
 	struct process_job *j = job_of(p, 0);
 	pid_t self = getpid(), pid;
+	sigset_t all, was;
 	int end[2];
 
 	if (!j)
@@ -212,9 +213,14 @@ static int job_spawn(struct process *p, const struct runner_frame *h, const char
 	if (pipe2(end, O_CLOEXEC | O_NONBLOCK))
 		return errno;
 	fcntl(end[1], F_SETFL, 0); /* a program does not expect EAGAIN */
-	pid = _Fork();             /* without the handlers of libraries (libuv's), whose descriptors are closed */
+	/* a signal that comes before the child listens waits, and is not ignored as here */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &was);
+	/* without the handlers of libraries (libuv's), whose descriptors are closed */
+	pid = _Fork();
 	if (pid == 0)
 		job_become(p, h->kind, text, input, end[1], self);
+	sigprocmask(SIG_SETMASK, &was, NULL);
 	close(end[1]);
 	if (pid < 0) {
 		close(end[0]);
