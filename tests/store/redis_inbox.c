@@ -672,9 +672,12 @@ static int slot_commit(struct store *st)
 		.entry_n = FW_N(e),
 		.retracted = &key,
 		.retracted_n = 1};
+	int rc;
 
 	memcpy(key.key, gone.key, sizeof(key.key));
-	return drv_commit(st, l->id, &o, 1);
+	rc = drv_commit(st, l->id, &o, 1);
+	free(l);
+	return rc;
 }
 
 /* Two feeds of two entries each; feed 2 has a key of feed 1. */
