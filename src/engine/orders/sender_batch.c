@@ -75,9 +75,10 @@ static int batch_read_order(struct sender_attempt *a, bool *sends, struct fw_err
 		return rc;
 	o->due_ms = delivery_due_ms(&o->delivery->d, a->o.woken_ms);
 	*sends = o->due_ms <= fw_config_now_ms(a->s->config);
-	if (*sends)
-		delivery_begin(&o->delivery->d, a->o.woken_ms);
-	if (*sends && fw_order_check_to(a->o.to, &a->channel, &why)) {
+	if (!*sends)
+		return 0;
+	delivery_begin(&o->delivery->d, a->o.woken_ms);
+	if (fw_order_check_to(a->o.to, &a->channel, &why)) {
 		a->channel = FW_ORDER_CHANNEL_N; /* of another version or build: the attempt fails */
 		(void)fw_snprintf(a->error, sizeof(a->error), "%s", why.text);
 	}
