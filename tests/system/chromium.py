@@ -51,6 +51,7 @@ class Browser:
         os.close(from_write)
         self.lock, self.number = threading.Lock(), 0
         self.pressed = set()
+        self.frames = "new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))"
         self.replies, self.events, self.session = {}, [], None
         self.arrived = threading.Condition()
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -125,6 +126,11 @@ class Browser:
         with self.arrived:
             holds(self.arrived.wait_for(loaded, LONG_S), "%s is not loaded: %s" % (url, self.words()))
 
+    def without_script(self):
+        """From now on nothing that the page brings runs, its frames have no callbacks."""
+        self.call("Emulation.setScriptExecutionDisabled", value=True)
+        self.frames = "Promise.resolve()"
+
     def js(self, expression):
         """The value of an expression, a promise's too."""
         r = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
@@ -164,14 +170,15 @@ class Browser:
             self.key(k)
 
     def middle(self, selector):
-        """Of an element that stands still, when the page is loaded: elements move until then."""
-        measure = """(() => { const e = document.querySelector(%s);
+        """Of an element that stands still, when the page is loaded: elements move until then. A page moves them in
+        the frames after a content arrived, and a busy machine draws those late: measured is what they left."""
+        measure = """%s.then(() => {
+            const e = document.querySelector(%s);
             if (!e || document.readyState !== 'complete') return null;
             e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();
-            return r.width ? [r.x + r.width / 2, r.y + r.height / 2] : null; })()""" % json.dumps(selector)
+            return r.width ? [r.x + r.width / 2, r.y + r.height / 2] : null; })""" % (self.frames, json.dumps(selector))
         before, at = None, self.wait(measure)
-        while at != before: # what arrives now, such as a content, moves it
-            time.sleep(0.03)
+        while at != before:
             before, at = at, self.wait(measure)
         return at
 

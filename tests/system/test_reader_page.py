@@ -653,7 +653,7 @@ def labels(base):
         equal(b.js("[...document.querySelectorAll('.tags li')].map(l => l.textContent)"), ["To read & keep"])
         equal([e for e in b.console() if "400" not in e], [])
         # without script
-        b.call("Emulation.setScriptExecutionDisabled", value=True)
+        b.without_script()
         b.open("http://127.0.0.1:%d/entry?id=%d" % (d.port, ids[0]))
         b.click(".label [name=remove]")
         wait_for("no label", lambda: labelled(d, "To+read+%26+keep") == [])
@@ -717,7 +717,7 @@ def no_script(base):
         d.feedwheel.run("push", "--content-type", "application/x-ndjson", d.site.url + "/notes.xml", "-",
                         stdin="".join(json.dumps({"id": str(i), "title": "n%d" % i, "content_text": "x"}) + "\n"
                                       for i in range(25)))
-        b.call("Emulation.setScriptExecutionDisabled", value=True)
+        b.without_script()
         log_in(b, d, "/?view=all")
         equal(rows(b), 25)
         b.click(".older a")
