@@ -749,13 +749,19 @@ static void master_reload(struct master *m)
 	}
 }
 
-/* Did a worker see a control message that requests a reload? */
+/*
+ * Did a worker see a control message that requests a reload? Each worker sees it in its own time,
+ * some when the reload is under way: by its id it counts once.
+ */
 static bool master_reload_requested(struct master *m)
 {
-	bool asked = false;
+	int64_t id = m->reload_id;
+	bool asked;
 
 	for (int i = 0; i < m->n; i++)
-		asked |= atomic_exchange(&child_shared(m, i)->reload, false);
+		id = FW_MAX(id, atomic_load(&child_shared(m, i)->reload_id));
+	asked = id > m->reload_id;
+	m->reload_id = id;
 	return asked;
 }
 

@@ -209,9 +209,8 @@ static void control_obey(struct store_thread *s, const struct fw_control *msg)
 		control_pause(s, msg->kind == FW_CONTROL_PAUSE);
 		break;
 	case FW_CONTROL_RELOAD:
-		/* older ones precede this start; no signal: the sandbox forbids it */
-		if (msg->id > s->newest_id)
-			atomic_store(&s->ch->o->shared->reload, true);
+		/* no signal: the sandbox forbids it; the master obeys each message once */
+		atomic_store(&s->ch->o->shared->reload_id, msg->id);
 		break;
 	default: /* of a newer version */
 		break;

@@ -40,8 +40,8 @@ struct worker_shared {
 	 * caught
 	 */
 	_Atomic int64_t crashed_reading_id;
-	/* a control message requests that the master read its configuration again */
-	_Atomic bool reload;
+	/* newest control message that requests a reload of the configuration; 0: none */
+	_Atomic int64_t reload_id;
 	/* run --once: feeds due at the start, counted by the first worker */
 	_Atomic int64_t total;
 	_Atomic int64_t last_done_us; /* monotonic; end of its latest visit */

@@ -1141,10 +1141,18 @@ START_TEST(reloads)
 	ck_assert_uint_eq(manager.ready, 2);
 	ck_assert_int_le(manager.longest_ms, 31 * FW_SECOND_MS);
 	habits[0].drain_ms = 1000;
-	atomic_store(&child_shared(&m, 2)->reload, true); /* by a message in the store */
+	atomic_store(&child_shared(&m, 2)->reload_id, 7); /* by a message in the store */
+	pass(500);
+	atomic_store(&child_shared(&m, 0)->reload_id, 7); /* which this one sees while it drains */
 	pass(10 * FW_SECOND_MS);
+	atomic_store(&child_shared(&m, 1)->reload_id, 7); /* and this one's successor */
+	pass(10 * FW_SECOND_MS);
+	ck_assert_uint_eq(manager.reloading, 2);
 	ck_assert_uint_eq(fork_n, WORKERS + 6);
 	ck_assert_uint_eq(manager.ready, 3);
+	atomic_store(&child_shared(&m, 1)->reload_id, 8);
+	pass(10 * FW_SECOND_MS);
+	ck_assert_uint_eq(manager.reloading, 3);
 	world_leave();
 }
 END_TEST
@@ -1189,7 +1197,7 @@ START_TEST(reloads_and_stops)
 {
 	world_begin();
 	pass(FW_MINUTE_MS);
-	atomic_store(&child_shared(&m, 1)->reload, true);
+	atomic_store(&child_shared(&m, 1)->reload_id, 1);
 	step(SIGTERM);
 	ck_assert_uint_eq(manager.stopping, 1);
 	pass(100);

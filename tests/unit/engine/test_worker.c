@@ -1085,10 +1085,10 @@ START_TEST(control_reload_is_no_resume)
 	control(FW_CONTROL_PAUSE);
 	pass(FW_MINUTE_MS);
 	had = sent_n;
-	ck_assert(!atomic_load(&m->shared.reload));
+	ck_assert_int_eq(atomic_load(&m->shared.reload_id), 0);
 	control(FW_CONTROL_RELOAD);
 	pass(5 * FW_MINUTE_MS);
-	ck_assert(atomic_load(&m->shared.reload));
+	ck_assert_int_gt(atomic_load(&m->shared.reload_id), 0);
 	ck_assert(m->shared.paused);
 	ck_assert_uint_eq(sent_n, had);
 	world_end();
@@ -1337,6 +1337,7 @@ START_TEST(control_of_a_dead_worker)
 	subscribe(1, 1, 100, FW_HOUR_MS);
 	begin(0, false);
 	pass(FW_SECOND_MS);
+	control(FW_CONTROL_RELOAD);
 	control_to("pause", &sims[0]);
 	memcpy(name, sims[0].shared.name, sizeof(name));
 	was = sims[0].shared;
@@ -1344,9 +1345,11 @@ START_TEST(control_of_a_dead_worker)
 	killed(&sims[0]);
 	now_us += 1000000;
 	ck_assert(!was.paused);
+	ck_assert_int_eq(atomic_load(&was.reload_id), 0);
 	begin_shared = &was;
 	begin(0, false);
 	pass(FW_SECOND_MS);
+	ck_assert_int_gt(atomic_load(&sims[0].shared.reload_id), 0);
 	ck_assert(sims[0].shared.paused);
 	memcpy(sims[1].shared.name, name, sizeof(name));
 	control_to("resume", &sims[1]);
@@ -1370,7 +1373,7 @@ START_TEST(control_that_waited)
 	(void)by_sql("INSERT INTO control (command) VALUES ('reload')");
 	m = begin(0, false);
 	pass(5 * FW_SECOND_MS);
-	ck_assert(!m->ended && !atomic_load(&m->shared.reload));
+	ck_assert(!m->ended && !atomic_load(&m->shared.reload_id));
 	ck_assert_uint_eq(sent_n, 1);
 	worker_drain(&m->w);
 	pass(5 * FW_SECOND_MS);
