@@ -156,6 +156,7 @@ def reloaded(base, engine):
             doors.control(*["reload"] * 3)
             doors.taken()
             wait_for("a reload", lambda: reloads() > 1)
+            wait_for("all to be fetched", lambda: all(f["last_result"] == "ok" for f in w.json("list")))
             w.run("set", "--due", *o.urls)
             wait_for("requests", lambda: o.stats()["in_flight"] > 0)
             master.send_signal(signal.SIGQUIT)

@@ -252,9 +252,10 @@ def layout(base):
             b.wait("!!%s.querySelector('.content')" % row(name))
         for width, height, phone in ((1280, 800, False), (390, 844, True)):
             b.size(width, height, False, phone)
-            stars = b.js("[...new Set([...document.querySelectorAll('.row .star')].map(s => "
-                         "s.getBoundingClientRect().x + ' ' + s.getBoundingClientRect().width))]")
-            equal(len(stars), 1, "the stars are in one column")
+            b.wait("!document.querySelector('.row.open')")
+            stars = b.js(b.frames + ".then(() => [...new Set([...document.querySelectorAll('.row .star')].map(s => "
+                         "s.getBoundingClientRect().x + ' ' + s.getBoundingClientRect().width))])")
+            equal(len(stars), 1, "the stars are in one column: %s" % stars)
             for name in ("tall", "below", "tall", "wide", "tall", "video"):
                 open_row(name)
                 b.wait("(y => y >= 40 && y < 60)(%s.getBoundingClientRect().top)" % row(name))
