@@ -145,6 +145,8 @@ def reloaded(base, engine):
             doors_of(base, engine, RARE + "workers = 3\nlog_level = info\n") as (w, doors):
         def reloads():
             return w.log().count("configuration read again")
+        def results():
+            return {f.get("last_result") for f in w.json("list")} # None: of a feed that was not visited
         with running(w, workers_n=3) as [master]:
             old = workers(w)
             doors.put(o.urls)
@@ -156,7 +158,7 @@ def reloaded(base, engine):
             doors.control(*["reload"] * 3)
             doors.taken()
             wait_for("a reload", lambda: reloads() > 1)
-            wait_for("all to be fetched", lambda: all(f["last_result"] == "ok" for f in w.json("list")))
+            wait_for("all to be fetched", lambda: results() == {"ok"})
             w.run("set", "--due", *o.urls)
             wait_for("requests", lambda: o.stats()["in_flight"] > 0)
             master.send_signal(signal.SIGQUIT)
@@ -164,8 +166,8 @@ def reloaded(base, engine):
             # One that is taken after the reload has begun makes one more: what it is for may have changed since.
             after = reloads()
             holds(2 <= after <= 4, "four messages made %d reloads" % after)
-            results = {f["last_result"] for f in w.json("list")}
-            holds("not_modified" in results and results <= {"ok", "not_modified"}, "drained: %s" % results)
+            drained = results()
+            holds("not_modified" in drained and drained <= {"ok", "not_modified"}, "drained: %s" % drained)
         with running(w, workers_n=3) as [master]:
             doors.control(*["stop " + name for name in workers(w)])
             ends(master)
