@@ -213,6 +213,7 @@ def everywhere(base, engine):
         # one worker of each machine reads the message; its master ends the others
         holds(w.log().count("stop requested") >= 3, "machines that stopped")
         equal(w.log().count(": paused"), 4, "workers that paused")
+        equal(w.log().count(": resumed"), 6, "workers that resumed")
         holds("exclude each other" in w.run("pause", "--all", o.urls[0], code=2).stderr, "usage")
         holds("missing argument: FEED" in w.run("pause", code=2).stderr, "usage")
 
