@@ -755,14 +755,11 @@ static void master_reload(struct master *m)
  */
 static bool master_reload_requested(struct master *m)
 {
-	int64_t id = m->reload_id;
-	bool asked;
+	const int64_t obeyed_id = m->reload_id;
 
 	for (int i = 0; i < m->n; i++)
-		id = FW_MAX(id, atomic_load(&child_shared(m, i)->reload_id));
-	asked = id > m->reload_id;
-	m->reload_id = id;
-	return asked;
+		m->reload_id = FW_MAX(m->reload_id, atomic_load(&child_shared(m, i)->reload_id));
+	return m->reload_id > obeyed_id;
 }
 
 bool master_is_over(const struct master *m)

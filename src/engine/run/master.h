@@ -59,7 +59,7 @@ struct master {
 	/* unresponsive child reported to the service manager; -1: none */
 	int unresponsive;
 	int64_t ping_ms, status_ms; /* monotonic; next watchdog ping, next status line */
-	int64_t reload_id;          /* newest control message whose reload was done; 0: none */
+	int64_t reload_id;          /* newest control message that requested a reload; 0: none */
 	char reload_error[200];     /* error of the last reload; "": none */
 };
 
