@@ -152,6 +152,21 @@ def kill_worker(base):
         equal(w.one("SELECT count(*) FROM schedule WHERE status <> 0"), 0, "feeds in quarantine")
 
 
+@case("a worker that is told to stop until it is gone has stopped: it has not crashed")
+def told_again(base):
+    w = Feedwheel(base, CONF)
+    p = run_with_two(w)
+    for n in range(1, 5):
+        victim = workers_of(p)[-1]
+        with contextlib.suppress(ProcessLookupError):
+            while True:
+                os.kill(victim, signal.SIGTERM)
+        replaced(p, victim)
+        said = w.log()
+        holds("was killed" not in said and said.count("was stopped from outside: it is replaced") == n, said)
+    drained(w, p)
+
+
 @case("when a new worker is killed before it has ended its predecessor's lease, the next worker ends it")
 def kill_newborn(base):
     with growing(base, "fixed:1500", LONG_LEASE) as (o, w):

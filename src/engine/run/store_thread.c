@@ -220,6 +220,9 @@ static void control_obey(struct store_thread *s, const struct fw_control *msg)
 /*
  * Obey the messages that have come, for at most CONTROL_STEP_MS: another program may send
  * thousands. Until all are obeyed, nothing is committed and claimed; the lease is kept.
+ *
+ * A stop is obeyed when the process has ended. If it dies before, its successor finds the message
+ * again, so that control_id stays before it.
  */
 static void control_poll(struct store_thread *s, int64_t mono_ms)
 {
@@ -232,10 +235,13 @@ static void control_poll(struct store_thread *s, int64_t mono_ms)
 	s->control_at_ms = mono_ms + CONTROL_MS;
 	s->control_more = false;
 	/* An error is not reported here: the next claim fails too and reports it. */
-	while (fw_store_control_get(s->st, sh->control_id, &msg, &err) == 0 && msg.id > sh->control_id) {
-		sh->control_id = msg.id;
+	while (!atomic_load(&s->ch->finished) && fw_store_control_get(s->st, sh->control_id, &msg, &err) == 0 &&
+		msg.id > sh->control_id) {
 		if (control_is_ours(s, &msg))
 			control_obey(s, &msg);
+		if (atomic_load(&s->ch->finished))
+			break;
+		sh->control_id = msg.id;
 		s->control_more = fw_mono_ms() - mono_ms >= CONTROL_STEP_MS;
 		if (s->control_more) {
 			s->control_at_ms = 0;

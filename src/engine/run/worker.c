@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "api/sender.h"
@@ -112,8 +113,8 @@ static void worker_close_all(struct worker *w)
 	uv_close((uv_handle_t *)&w->drain_timer, NULL);
 	uv_close((uv_handle_t *)&w->gap_timer, NULL);
 	uv_close((uv_handle_t *)&w->straggler_timer, NULL);
-	for (int i = 0; i < WORKER_SIGNALS; i++)
-		uv_close((uv_handle_t *)&w->signal[i], NULL);
+	uv_close((uv_handle_t *)&w->signals, NULL);
+	close(w->signal_fd);
 	uv_close((uv_handle_t *)&w->master, NULL);
 	fw_fetcher_destroy(w->fetcher);
 	w->fetcher = NULL;
@@ -176,16 +177,25 @@ static void worker_on_straggler_timer(uv_timer_t *t)
 	transfers_abandon_stragglers(t->data);
 }
 
-static void worker_on_signal(uv_signal_t *handle, int number)
+static void worker_on_signal(struct worker *w, int number)
 {
-	struct worker *w = handle->data;
-
 	if (number == WORKER_EXIT_NOW) {
 		fw_warn("exiting at once: what is in flight is fetched again later");
 		_exit(WORKER_LEFT);
 	}
 	fw_debug("signal %d: draining", number);
 	worker_drain(w);
+}
+
+static void worker_on_signals(uv_poll_t *handle, int status, int events)
+{
+	struct worker *w = handle->data;
+	struct signalfd_siginfo info;
+
+	(void)status;
+	(void)events;
+	while (read(w->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		worker_on_signal(w, (int)info.ssi_signo);
 }
 
 static void worker_on_master(uv_poll_t *handle, int status, int events)
@@ -313,9 +323,29 @@ static int worker_visits_init(struct worker *w)
 	return 0;
 }
 
+/*
+ * The signals stay blocked from the fork to the end, in all threads: one that comes during the last
+ * steps of a worker does not kill it, so that its exit code is heard.
+ */
+static int worker_signals_init(struct worker *w, struct fw_err *err)
+{
+	static const int NUMBER[] = {SIGTERM, SIGINT, SIGQUIT, WORKER_EXIT_NOW};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < FW_N(NUMBER); i++)
+		sigaddset(&set, NUMBER[i]);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	w->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (w->signal_fd < 0 || uv_poll_init(&w->loop, &w->signals, w->signal_fd) ||
+		uv_poll_start(&w->signals, UV_READABLE, worker_on_signals))
+		return fw_err_set(err, FW_EIO, "signals cannot be handled: %s", strerror(errno));
+	w->signals.data = w;
+	return 0;
+}
+
 static int worker_handles_init(struct worker *w, struct fw_err *err)
 {
-	static const int SIGNALS[WORKER_SIGNALS] = {SIGTERM, SIGINT, SIGQUIT, WORKER_EXIT_NOW};
 	int rc;
 
 	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->ch.to_loop, worker_on_async) ||
@@ -324,12 +354,9 @@ static int worker_handles_init(struct worker *w, struct fw_err *err)
 		return fw_err_set(err, FW_EIO, "event loop not created: %s", strerror(errno));
 	w->ch.to_loop.data = w->heartbeat_timer.data = w->drain_timer.data = w->gap_timer.data =
 		w->straggler_timer.data = w;
-	for (int i = 0; i < WORKER_SIGNALS; i++) {
-		if (uv_signal_init(&w->loop, &w->signal[i]) ||
-			uv_signal_start(&w->signal[i], worker_on_signal, SIGNALS[i]))
-			return fw_err_set(err, FW_EIO, "signal %d cannot be handled: %s", SIGNALS[i], strerror(errno));
-		w->signal[i].data = w;
-	}
+	rc = worker_signals_init(w, err);
+	if (rc)
+		return rc;
 	if (uv_poll_init(&w->loop, &w->master, w->o->master_fd) ||
 		uv_poll_start(&w->master, UV_READABLE | UV_DISCONNECT, worker_on_master))
 		return fw_err_set(err, FW_EIO, "the master cannot be watched: %s", strerror(errno));
@@ -425,7 +452,6 @@ int fw_worker_main(const struct worker_options *o)
 {
 	/* calloc() does not align to cache lines */
 	struct worker *w = aligned_alloc(_Alignof(struct worker), sizeof(*w));
-	sigset_t all, none;
 	void *code = NULL;
 	int rc;
 
@@ -442,14 +468,10 @@ int fw_worker_main(const struct worker_options *o)
 	transfers_start(w); /* publishes the wanted number of claims */
 	if (o->once && o->config->straggler_timeout_ms)
 		uv_timer_start(&w->straggler_timer, worker_on_straggler_timer, STRAGGLER_CHECK_MS, STRAGGLER_CHECK_MS);
-	sigfillset(&all);
-	sigemptyset(&none);
-	pthread_sigmask(SIG_SETMASK, &all, NULL); /* only the loop thread gets signals */
 	rc = worker_sender_open(w, &o->shared->err);
 	if (rc)
 		return WORKER_SYSTEM;
 	rc = pthread_create(&w->ch.store_thread, NULL, store_thread_main, &w->ch);
-	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	if (rc) {
 		fw_err_set(&o->shared->err, FW_EIO, "store thread not created: %s", strerror(rc));
 		return WORKER_SYSTEM;

@@ -12,8 +12,6 @@
 #include "engine/run/parser_thread.h"
 #include "engine/settings.h"
 
-#define WORKER_SIGNALS 4
-
 struct worker {
 	struct channel ch;
 	const struct worker_options *o;
@@ -41,8 +39,8 @@ struct worker {
 	bool draining, closing;
 	uv_timer_t heartbeat_timer, drain_timer, gap_timer, straggler_timer;
 	int64_t started_us;
-	uv_signal_t signal[WORKER_SIGNALS];
-	uv_poll_t master;
+	int signal_fd;
+	uv_poll_t signals, master;
 };
 
 /* ---- worker.c -------------------------------------------------------------------------------- */

@@ -1362,6 +1362,42 @@ START_TEST(control_of_a_dead_worker)
 }
 END_TEST
 
+/* A worker is killed while it drains after a stop: its successor drains too, and is not sent on. */
+static void stop_outlives(bool all)
+{
+	struct worker_shared was;
+
+	world_begin();
+	subscribe(1, 1, 20 * FW_SECOND_MS, FW_HOUR_MS);
+	begin(0, false);
+	pass(FW_SECOND_MS);
+	if (all)
+		control(FW_CONTROL_STOP);
+	else
+		control_to("stop", &sims[0]);
+	(void)by_sql("INSERT INTO control (command) VALUES ('pause')");
+	pass(2 * FW_SECOND_MS);
+	ck_assert(sims[0].w.draining && !sims[0].ended);
+	was = sims[0].shared;
+	memcpy(was.predecessor_name, was.name, sizeof(was.predecessor_name));
+	killed(&sims[0]);
+	begin_shared = &was;
+	begin(0, false);
+	pass(FW_MINUTE_MS);
+	ck_assert(sims[0].ended && !sims[0].shared.paused);
+	ck_assert_int_eq(sims[0].code, WORKER_DONE);
+	ck_assert_int_eq(atomic_load(&sims[0].w.ch.retires), !all);
+	ck_assert_int_eq(atomic_load(&sims[0].w.ch.stop_requested), all);
+	world_end();
+}
+
+START_TEST(control_stop_of_a_dead_worker)
+{
+	stop_outlives(false);
+	stop_outlives(true);
+}
+END_TEST
+
 /* A stop that waited for the first worker is over; a pause that waited holds. */
 START_TEST(control_that_waited)
 {
@@ -1478,6 +1514,7 @@ int main(void)
 	tcase_add_test(t, inbox_rows);
 	tcase_add_test(t, control_of_one_worker);
 	tcase_add_test(t, control_of_a_dead_worker);
+	tcase_add_test(t, control_stop_of_a_dead_worker);
 	tcase_add_test(t, control_that_waited);
 	suite_add_tcase(s, t);
 	return run_suite(s);
