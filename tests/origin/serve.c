@@ -27,6 +27,7 @@
 
 #define REQUEST_MAX 65536
 #define REPEAT_IOV 8
+#define CAME_EXACT_US 1000 /* a request came at this time, or as much earlier */
 
 enum state { READING, WAITING, SENDING, HANGING };
 
@@ -275,15 +276,23 @@ static bool send_on(struct conn *c)
 
 /* ---- the states of a connection -------------------------------------------------------------- */
 
-/* After a pause the origin finds many requests at once: this is when each was really sent. */
+/*
+ * After a pause the origin finds many requests at once: this is when each was really sent. The
+ * kernel tells how long ago that was; after a pause between its answer and the clock's it is asked
+ * again.
+ */
 static int64_t came_us(const struct conn *c)
 {
 	struct tcp_info info = {0};
 	socklen_t len = sizeof(info);
+	int64_t asked_us;
 
-	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
-		die("TCP_INFO: %s", strerror(errno));
-	return fw_mono_us() - (int64_t)info.tcpi_last_data_recv * 1000;
+	do {
+		asked_us = fw_mono_us();
+		if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+			die("TCP_INFO: %s", strerror(errno));
+	} while (fw_mono_us() - asked_us > CAME_EXACT_US);
+	return asked_us - (int64_t)info.tcpi_last_data_recv * 1000;
 }
 
 /* True when a whole request is there; c->over if that is not possible any more. */
