@@ -8,7 +8,8 @@ import signal
 import time
 
 from harness import (
-    SOON, Feedwheel, case, each_engine, equal, header, holds, origin, run, samples, server, wait_for, workers_of)
+    SOON, Feedwheel, case, each_engine, equal, header, holds, let_pass, origin, run, samples, server, wait_for,
+    workers_of)
 from names import Names
 
 
@@ -90,7 +91,8 @@ def gap_seen(base, disturb=lambda p, more: None):
     plans = ["%7=2 redirect=302:/doc/2", "%7=3 redirect=301:/doc/3", "%29=5 shut=start"]
     with origin(base, samples(base), "--feeds", "300", "--hosts", "60", "--latency", "lognormal:60:0.9",
                 plans=plans) as o:
-        w = Feedwheel(base, SOON + "host_gap_ms = 300ms\nhost_concurrency = 2\nlease_ms = 3s\n")
+        # without a sandbox others see what a worker does
+        w = Feedwheel(base, SOON + "host_gap_ms = 300ms\nhost_concurrency = 2\nlease_ms = 3s\nsandbox = off\n")
         w.run("import", o.url_file)
         p = w.start("run", "--quiet", "--workers", "2")
 
@@ -116,6 +118,32 @@ def gap_of_redirects(base):
     gap_seen(base)
 
 
+def looks_for_events(pid):
+    """Did it stop in a call of epoll? Then it is not between the last look at its lease and the request itself,
+    where no program can know that it stood still."""
+    def file_of_call():
+        with open("/proc/%d/task/%d/syscall" % (pid, pid), encoding="ascii") as f:
+            call = f.read().split()
+        return os.readlink("/proc/%d/fd/%d" % (pid, int(call[1], 16))) if len(call) > 6 else ""
+    wait_for("the worker to stop", lambda: state_of(pid) == "T")
+    with contextlib.suppress(OSError): # another call, which has no file
+        return "eventpoll" in file_of_call()
+    return False
+
+
+def state_of(pid):
+    with open("/proc/%d/task/%d/stat" % (pid, pid), encoding="ascii", errors="replace") as f:
+        return f.read().rpartition(")")[2].split()[0]
+
+
+def stopped(pid):
+    os.kill(pid, signal.SIGSTOP)
+    while not looks_for_events(pid):
+        os.kill(pid, signal.SIGCONT)
+        let_pass(0.001, "another moment")
+        os.kill(pid, signal.SIGSTOP)
+
+
 @case("the same while workers are killed, and stand still for longer than their lease")
 def gap_after_kills(base):
     def disturb(p, more):
@@ -123,7 +151,7 @@ def gap_after_kills(base):
             os.kill(workers_of(p)[0], signal.SIGKILL)
             more(100)
             still = workers_of(p)[-1]
-            os.kill(still, signal.SIGSTOP)
+            stopped(still)
             more(400) # also to its hosts, by the other
             os.kill(still, signal.SIGCONT)
             more(100)
