@@ -3,7 +3,7 @@
 """count-tests.py FILE...: adds up the test cases in meson's logs (TREE/meson-logs/NAME.json) and the fuzz
 runner's counts (TREE/fuzz-count.txt).
 
-It prints each failed case with the last lines of its output, and then the sum. A program that failed
+It prints each failed case with the last lines of what it said, and then the sum. A program that failed
 without a failed case of its own (timeout, crash, leak) counts as one more failure.
 """
 import json
@@ -12,7 +12,7 @@ import re
 import sys
 
 CASE = re.compile(r"^(not ok|ok)\b([^#\n]*)(# *SKIP)?", re.M | re.I)
-LINES = 6  # the limit of lines from a failed program
+LINES = 10  # the limit of lines from a failed case
 
 
 def meson_log(path):
@@ -22,9 +22,17 @@ def meson_log(path):
             yield from map(json.loads, f)
 
 
-def said(test):
-    lines = [line.strip() for part in ("stdout", "stderr") for line in test.get(part, "").splitlines()]
-    return [line[:300] for line in lines if line and not re.match(r"(not )?ok\b", line)][-LINES:]
+def last_lines(text):
+    lines = [line.strip() for line in text.splitlines()]
+    return ["      " + line[:300] for line in lines if line and not CASE.match(line)][-LINES:]
+
+
+def said(test, found):
+    """What a failed case said, which follows its line; or else what its program said."""
+    rest = test.get("stdout", "")[found.end():]
+    following = CASE.search(rest)
+    own = last_lines(rest[:following.start()] if following else rest)
+    return own or last_lines(test.get("stderr", ""))
 
 
 def count(path, tree):
@@ -33,20 +41,21 @@ def count(path, tree):
     words = []
     for test in meson_log(path):
         bad = []
-        cases = CASE.findall(test.get("stdout", ""))
-        for state, title, skip in cases:
+        name = f"  {tree}: {test['name'].rpartition(' / ')[2]}: "
+        cases = list(CASE.finditer(test.get("stdout", "")))
+        for found in cases:
+            state, title, skip = found.groups()
             n["skip" if skip else state.lower()] += 1
             if state.lower() == "not ok":
-                bad.append(title.strip(" -"))
+                bad += [name + title.strip(" -"), *said(test, found)]
         if test["result"] in ("OK", "EXPECTEDFAIL", "SKIP"):
             if not cases:
                 n["skip" if test["result"] == "SKIP" else "ok"] += 1
         elif not bad:
             n["not ok"] += 1
-            bad = [f"{test['result']} after {test['duration']:.0f} s, return code {test['returncode']}"]
-        if bad:
-            words += [f"  {tree}: {test['name'].rpartition(' / ')[2]}: {title}" for title in bad] + [
-                                                           "      " + line for line in said(test)]
+            bad = [name + f"{test['result']} after {test['duration']:.0f} s, return code {test['returncode']}",
+                   *last_lines(test.get("stdout", "") + "\n" + test.get("stderr", ""))]
+        words += bad
     return n["ok"], n["not ok"], n["skip"], words
 
 
