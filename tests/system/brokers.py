@@ -109,6 +109,10 @@ class Client(Connection):
         if exchange:
             equal(self.call(QUEUE_BIND, bytes(2) + short(name) + short(exchange) + short(key) + bytes(5))[1], (50, 21))
 
+    def has_queue(self, name):
+        """If not, the broker closes the channel."""
+        return self.call(QUEUE_DECLARE, bytes(2) + short(name) + b"\x01" + bytes(4))[1] == (50, 11)
+
     def take(self, queue):
         """All messages of a queue, and the queue is empty then."""
         found = []

@@ -92,23 +92,33 @@ def delivered(base):
       needs="amqp")
 def killed(base):
     broker = rabbitmq()
-    with client(broker) as c:
-        c.queue("kept")
     with http_server(base) as d:
         w = filled(d.feedwheel)
-        order(w, "far", broker.url("routing_key=kept"))
-        replay(w, "far")
-        wait_for("the deliveries", lambda: is_done(w, "far"))
-        broker.kill()
-        replay(w, "far")
-        fails(w, "far", "Connection refused")
-        broker.start()
-        w.run("order", "resume", "far")
-        wait_for("the deliveries", lambda: is_done(w, "far"))
-        with client(broker) as c:
-            messages = c.take("kept")
-        equal(ids(messages), entries(w) * 2)
-        equal(len({p["message_id"] for p, _ in messages}), 24)
+        holds(any(survived(broker, w, "kept%d" % n) for n in range(5)), "the broker loses its queues")
+
+
+def survived(broker, w, name):
+    """False: the broker, killed, has lost the queue itself, as RabbitMQ 3.10 does once in fifty times on a busy
+    machine."""
+    with client(broker) as c:
+        c.queue(name)
+    order(w, name, broker.url("routing_key=" + name))
+    replay(w, name)
+    wait_for("the deliveries", lambda: is_done(w, name))
+    broker.kill()
+    replay(w, name)
+    fails(w, name, "Connection refused")
+    broker.start()
+    with client(broker) as c:
+        if not c.has_queue(name):
+            return False
+    w.run("order", "resume", name)
+    wait_for("the deliveries", lambda: is_done(w, name))
+    with client(broker) as c:
+        messages = c.take(name)
+    equal(ids(messages), entries(w) * 2)
+    equal(len({p["message_id"] for p, _ in messages}), 24)
+    return True
 
 
 @case("a message that no queue takes is not delivered, and the order says why, until one is bound", needs="amqp")
