@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from harness import Skip, holds
+from harness import BUSY, Skip, holds
 
 LONG_S = 60 # a browser starts slowly on a busy machine
 
@@ -139,7 +139,7 @@ class Browser:
 
     def wait(self, expression, seconds=20):
         """Until an expression is true; its value. A page that is left meanwhile is no error."""
-        until = time.monotonic() + 3 * seconds
+        until = time.monotonic() + BUSY * seconds
         pause = 0.01
         while True:
             with contextlib.suppress(AssertionError):
@@ -147,7 +147,7 @@ class Browser:
                 if value:
                     return value
             holds(time.monotonic() < until, "not within %d s: %s\n%s" % (
-                3 * seconds, expression, self.console()))
+                BUSY * seconds, expression, self.console()))
             time.sleep(pause)
             pause = min(0.2, 2 * pause)
 
