@@ -19,8 +19,8 @@ struct fw_icons;
 FW_MUST_CHECK int fw_icons_open(const struct fw_config *c, struct fw_icons **out, struct fw_err *err);
 /*
  * Any thread: fetch this address soon, unless it waits already, or the store's icon is fresh by
- * then. Of more than FW_ICONS_WAITING_MAX, and if the store is unavailable, the rest is left out:
- * clients come again. NULL is allowed.
+ * then. Of more than FW_ICONS_WAITING_MAX the rest is left out: clients come again. NULL is
+ * allowed.
  */
 void fw_icons_want(struct fw_icons *w, struct fw_str url);
 /* Cancel what is in flight, and wait for the thread. Later wishes are ignored. NULL is allowed. */

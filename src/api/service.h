@@ -32,7 +32,7 @@ enum {
 };
 
 struct service_task {
-	int64_t every_ms; /* 0: in each round */
+	int64_t every_ms; /* 0: in each round; service_in() makes one come then */
 	unsigned when;    /* TASK_...; 0: whenever there is a store */
 	/* Errors that are not the store's count as FW_EIO: the connection begins anew. */
 	int (*run)(void *ctx, struct fw_store *st, struct fw_err *err);

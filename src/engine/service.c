@@ -118,7 +118,7 @@ static bool slot_is_due(const struct service *s, const struct service_slot *k, b
 	if ((!online && !(k->t.when & TASK_OFFLINE)) || ((k->t.when & TASK_LEADS) && !service_leads(s)) ||
 		((k->t.when & TASK_FOLLOWS) && service_leads(s)))
 		return false;
-	return fw_mono_ms() >= k->due_ms;
+	return !k->t.every_ms || fw_mono_ms() >= k->due_ms;
 }
 
 /* The store, if the link does not back off. */

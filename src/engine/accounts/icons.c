@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The icon thread of a server: an event loop with one transfer at a time and a store connection of
- * its own. It uses the store from the loop: a blocked loop does no harm here.
+ * The icons of a server: a service with one transfer at a time.
  *
- *	fw_icons_want()   any thread: appends an address to the queue, and wakes the loop
- *	icons_on_wake()   takes the first address whose host may be asked, and starts its fetch
- *	icon_done()       stores the picture, or that there is none, and wakes the loop
+ *	fw_icons_want()    any thread: appends an address to the queue, and wakes the service
+ *	icons_fetch_next() takes the first address whose host may be asked, and starts its fetch
+ *	icon_done()        stores the picture, or that there is none, and wakes the service
  *
  * The queue is in memory only. What a crash loses, the next client asks for again.
  */
@@ -15,14 +14,14 @@
 #include <string.h>
 
 #include "api/icon.h"
-#include "api/store_link.h"
+#include "api/service.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/url.h"
-#include "engine/settings.h"
+#include "fetch/fetch.h"
 
 #define TOTAL_MS (15 * FW_SECOND_MS) /* of one icon, with all redirects */
 #define GAP_MS FW_SECOND_MS
@@ -31,23 +30,16 @@
 
 struct fw_icons {
 	const struct fw_config *config;
-	struct fw_net net;
+	struct service *service;
 	pthread_mutex_t lock; /* guards the members up to the next empty line */
 	char *waiting[FW_ICONS_WAITING_MAX];
 	size_t waiting_n;
 	bool started, stopping;
 
-	/* the thread's */
-	pthread_t thread;
-	uv_loop_t loop;
-	uv_async_t wake;
-	uv_timer_t pause;
-	struct fw_fetcher *fetcher;
+	/* the service's */
 	struct fw_fetch fetch;
-	char *url; /* in flight; NULL: none */
-	struct store_link link;
+	char *url;              /* in flight; NULL: none */
 	int64_t free_ms[HOSTS]; /* monotonic: when a host may be asked again */
-	bool ending;
 };
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -127,14 +119,6 @@ static char *icons_take(struct fw_icons *w, int64_t *wait_ms)
 
 /* ---- the store ------------------------------------------------------------------------------- */
 
-/* The clients ask again. */
-static void icons_drop_all(struct fw_icons *w)
-{
-	pthread_mutex_lock(&w->lock);
-	icons_drop_waiting(w);
-	pthread_mutex_unlock(&w->lock);
-}
-
 struct icon_look {
 	int64_t now_ms;
 	bool fresh;
@@ -148,20 +132,16 @@ static int icon_look(void *ctx, const struct fw_icon *icon)
 	return 0;
 }
 
-/* May have been fetched since it was wanted, by another server too. */
-static bool icons_still_wants(struct fw_icons *w, const char *url)
+/* It may have been fetched since it was wanted, by another server too. */
+static int icon_is_wanted(
+	const struct fw_icons *w, struct fw_store *st, const char *url, bool *wanted, struct fw_err *err)
 {
 	const struct fw_str s = fw_str(url);
 	struct icon_look look = {.now_ms = fw_config_now_ms(w->config)};
-	struct fw_err err = {0};
-	struct fw_store *st = store_link_get(&w->link, &err);
-	int rc = st ? fw_icon_find(st, &s, 1, false, icon_look, &look, &err) : err.rc;
+	int rc = fw_icon_find(st, &s, 1, false, icon_look, &look, err);
 
-	if (st)
-		(void)store_link_after(&w->link, rc, &err);
-	if (rc)
-		icons_drop_all(w);
-	return !rc && !look.fresh;
+	*wanted = !rc && !look.fresh;
+	return rc;
 }
 
 /* It may have been our network's fault. */
@@ -175,18 +155,15 @@ static void icon_store(struct fw_icons *w, struct fw_str bytes, enum fw_visit_ki
 	int64_t early_ms = icon_is_out_of_reach(kind) ? FW_ICON_RETRY_MS - FW_ICON_REACH_MS : 0;
 	struct fw_icon icon = {
 		.url = fw_str(w->url), .type = icon_type(bytes), .tried_ms = fw_config_now_ms(w->config) - early_ms};
+	struct fw_store *st = service_store(w->service);
 	struct fw_err err = {0};
-	struct fw_store *st = store_link_get(&w->link, &err);
-	int rc;
 
 	if (!st)
-		return;
+		return; /* the clients ask again */
 	icon.failed = !icon.type.p;
 	if (icon.type.p)
 		icon.bytes = bytes;
-	rc = fw_icon_put(st, &icon, &err);
-	if (store_link_after(&w->link, rc, &err))
-		icons_drop_all(w);
+	service_used(w->service, fw_icon_put(st, &icon, &err), &err);
 }
 
 /* ---- fetches --------------------------------------------------------------------------------- */
@@ -210,120 +187,51 @@ static void icon_done(struct fw_fetch *f)
 	if (f->kind != FW_VISIT_OK)
 		fw_debug("icons: %s", f->err.text);
 	icon_end(w);
-	if (!w->ending)
-		uv_async_send(&w->wake);
+	service_wake(w->service);
 }
 
-/* True: w->url is in flight. */
-static bool icon_start(struct fw_icons *w)
+/* Start the fetch of w->url, or end it. */
+static int icon_start(struct fw_icons *w, struct fw_store *st, struct fw_err *err)
 {
-	struct fw_err err;
+	bool wanted;
+	int rc = icon_is_wanted(w, st, w->url, &wanted, err);
+	struct fw_err why;
 
 	w->fetch = (struct fw_fetch){.url = fw_str(w->url), .done = icon_done, .ctx = w};
-	if (icons_still_wants(w, w->url) && !fw_fetch_start(w->fetcher, &w->fetch, &err))
-		return true;
-	icon_end(w);
-	return false;
-}
-
-static void icons_on_pause(uv_timer_t *t)
-{
-	struct fw_icons *w = t->data;
-
-	uv_async_send(&w->wake);
-}
-
-/* The loop ends when its handles are closed. */
-static void icons_end(struct fw_icons *w)
-{
-	w->ending = true;
-	if (w->url)
-		fw_fetch_cancel(&w->fetch);
-	assert(!w->url);
-	uv_close((uv_handle_t *)&w->wake, NULL);
-	uv_close((uv_handle_t *)&w->pause, NULL);
-	fw_fetcher_destroy(w->fetcher);
-	w->fetcher = NULL;
-}
-
-static void icons_on_wake(uv_async_t *async)
-{
-	struct fw_icons *w = async->data;
-	int64_t wait_ms = 0, idle_ms;
-	bool stopping;
-
-	pthread_mutex_lock(&w->lock);
-	stopping = w->stopping;
-	pthread_mutex_unlock(&w->lock);
-	if (stopping) {
-		icons_end(w);
-		return;
-	}
-	while (!w->url && (w->url = icons_take(w, &wait_ms)) && !icon_start(w))
-		;
-	if (w->url)
-		return;
-	store_link_idle(&w->link);
-	idle_ms = store_link_idle_ms(&w->link);
-	if (idle_ms >= 0)
-		wait_ms = FW_MAX(wait_ms ? FW_MIN(wait_ms, idle_ms) : idle_ms, INT64_C(1));
-	if (wait_ms)
-		uv_timer_start(&w->pause, icons_on_pause, (uint64_t)wait_ms, 0);
-}
-
-/* ---- the thread ------------------------------------------------------------------------------ */
-
-static void *icons_thread_main(void *ctx)
-{
-	struct fw_icons *w = ctx;
-
-	uv_run(&w->loop, UV_RUN_DEFAULT);
-	store_link_close(&w->link);
-	return NULL;
-}
-
-/* No thread runs it. */
-static void icons_close_loop(struct fw_icons *w)
-{
-	icons_end(w);
-	w->ending = false;
-	uv_run(&w->loop, UV_RUN_DEFAULT);
-	uv_loop_close(&w->loop);
-}
-
-static int icons_open_loop(struct fw_icons *w, struct fw_err *err)
-{
-	int rc = uv_loop_init(&w->loop);
-
-	if (rc)
-		return fw_err_set(err, FW_EIO, "cannot create the event loop: %s", uv_strerror(rc));
-	rc = uv_async_init(&w->loop, &w->wake, icons_on_wake);
-	if (rc) {
-		uv_loop_close(&w->loop);
-		return fw_err_set(err, FW_EIO, "cannot create the event loop: %s", uv_strerror(rc));
-	}
-	uv_timer_init(&w->loop, &w->pause);
-	w->wake.data = w->pause.data = w;
-	rc = fw_fetcher_create(&w->loop, &w->net.fetch, &w->fetcher, err);
-	if (rc)
-		icons_close_loop(w);
+	if (!wanted || fw_fetch_start(service_fetcher(w->service), &w->fetch, &why))
+		icon_end(w);
 	return rc;
 }
 
-/* Locked. */
-static int icons_start(struct fw_icons *w, struct fw_err *err)
+static int icons_fetch_next(void *ctx, struct fw_store *st, struct fw_err *err)
 {
-	int rc = icons_open_loop(w, err);
+	struct fw_icons *w = ctx;
+	int64_t wait_ms = 0;
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	rc = pthread_create(&w->thread, NULL, icons_thread_main, w);
-	w->started = !rc;
-	if (w->started)
-		return 0;
-	icons_close_loop(w);
-	return fw_err_set(err, FW_EIO, "cannot start the thread: %s", strerror(rc));
+	while (!rc && !w->url && (w->url = icons_take(w, &wait_ms)) != NULL)
+		rc = icon_start(w, st, err);
+	if (!w->url && wait_ms)
+		service_in(w->service, 0, wait_ms);
+	return rc;
 }
+
+static void icons_closing(void *ctx)
+{
+	struct fw_icons *w = ctx;
+
+	if (w->url)
+		fw_fetch_cancel(&w->fetch);
+	assert(!w->url);
+}
+
+static void icons_limits(struct fw_fetch_config *f)
+{
+	f->max_body_bytes = FW_ICON_MAX_BYTES;
+	f->total_timeout_ms = FW_MIN(f->total_timeout_ms, TOTAL_MS);
+}
+
+/* ---- any thread ------------------------------------------------------------------------------ */
 
 /* Locked. */
 static bool icons_waits(const struct fw_icons *w, struct fw_str url)
@@ -345,18 +253,20 @@ void fw_icons_want(struct fw_icons *w, struct fw_str url)
 	if (!w->stopping && w->waiting_n < FW_ICONS_WAITING_MAX && !icons_waits(w, url)) {
 		w->waiting[w->waiting_n] = fw_str_dup(url);
 		w->waiting_n += w->waiting[w->waiting_n] != NULL;
-		if (!w->started && icons_start(w, &err)) {
+		w->started = w->started || !service_start(w->service, &err);
+		if (w->started) {
+			service_wake(w->service);
+		} else {
 			fw_warn("icons: %s; retrying with the next one", err.text);
 			icons_drop_waiting(w);
 		}
-		if (w->started)
-			uv_async_send(&w->wake);
 	}
 	pthread_mutex_unlock(&w->lock);
 }
 
 int fw_icons_open(const struct fw_config *c, struct fw_icons **out, struct fw_err *err)
 {
+	static const struct service_task TASK = {.run = icons_fetch_next};
 	struct fw_icons *w;
 	int rc;
 
@@ -367,14 +277,20 @@ int fw_icons_open(const struct fw_config *c, struct fw_icons **out, struct fw_er
 	if (!w)
 		return fw_no_memory(err);
 	w->config = c;
-	w->link = (struct store_link){.config = c, .who = "icons", .waits = "icons are not fetched"};
-	rc = fw_settings_net(c, 1, &w->net, err);
+	rc = service_open(&(struct service_options){.config = c,
+				  .who = "icons",
+				  .waits = "icons are not fetched",
+				  .task = &TASK,
+				  .task_n = 1,
+				  .transfers = 1,
+				  .limits = icons_limits,
+				  .closing = icons_closing,
+				  .ctx = w},
+		&w->service, err);
 	if (rc) {
 		free(w);
 		return rc;
 	}
-	w->net.fetch.max_body_bytes = FW_ICON_MAX_BYTES;
-	w->net.fetch.total_timeout_ms = FW_MIN(c->total_timeout_ms, TOTAL_MS);
 	pthread_mutex_init(&w->lock, NULL);
 	*out = w;
 	return 0;
@@ -382,22 +298,14 @@ int fw_icons_open(const struct fw_config *c, struct fw_icons **out, struct fw_er
 
 void fw_icons_stop(struct fw_icons *w)
 {
-	bool started;
-
 	if (!w)
 		return;
 	pthread_mutex_lock(&w->lock);
 	w->stopping = true;
 	icons_drop_waiting(w);
-	started = w->started;
-	w->started = false;
-	if (started)
-		uv_async_send(&w->wake);
 	pthread_mutex_unlock(&w->lock);
-	if (!started)
-		return;
-	pthread_join(w->thread, NULL);
-	uv_loop_close(&w->loop);
+	service_close(w->service);
+	w->service = NULL;
 }
 
 void fw_icons_close(struct fw_icons *w)
