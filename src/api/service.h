@@ -28,7 +28,11 @@ struct uv_loop_s;
 enum {
 	TASK_LEADS = 1,   /* runs only while this process leads; due at once when it begins to lead */
 	TASK_FOLLOWS = 2, /* runs only while it does not */
-	TASK_OFFLINE = 4, /* runs without the store too; then st is NULL, and it returns 0 */
+	/*
+	 * runs without the store too; then st is NULL, and it returns 0. A store that is only busy
+	 * is still service_store()
+	 */
+	TASK_OFFLINE = 4,
 };
 
 struct service_task {
@@ -90,9 +94,9 @@ void service_hurry(struct service *s);
 FW_MUST_CHECK int service_check_lead(struct service *s, struct fw_err *err);
 /* Without a query: is it certain that we lead? */
 bool service_lead_is_safe(const struct service *s);
-/* NULL: an outage. */
+/* NULL: an outage, or its link backs off. */
 struct fw_store *service_store(struct service *s);
-/* After work with the store outside of a task, such as in done() of a fetch. May close the store. */
+/* After work with the store outside of a task, as in done() of a fetch. May close the store. */
 void service_used(struct service *s, int rc, const struct fw_err *err);
 /* `waits` of the next lines about an outage. */
 void service_set_waits(struct service *s, const char *waits);

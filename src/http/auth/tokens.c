@@ -2,7 +2,7 @@
 /*
  * Access tokens in memory. Server threads check tokens at every request, so each holds a reference
  * to a snapshot of them. An atomic number says whether there is a newer one; only then a
- * lock is taken. The auth thread publishes a new snapshot when the store's list has changed.
+ * lock is taken. A service publishes a new snapshot when the store's list has changed.
  *
  * A presented token is hashed, and the hash is compared with all stored ones, each in constant
  * time. So the time reveals nothing about the stored tokens.
@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "api/store_link.h"
+#include "api/service.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/auth/limiter.h"
@@ -27,19 +27,17 @@
 struct auth {
 	const struct fw_config *config;
 	enum fw_tokenless closed; /* the setting by which all requests need a token; FW_TOKENLESS_OPEN: none */
-	struct store_link link;   /* the auth thread's, as the next */
-	struct fw_store *st;      /* the link's; NULL: not open */
-	pthread_t thread;
+	struct service *service;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
-	bool read_once, closing;
+	bool read_once;
 	struct auth_tokens *current; /* the newest snapshot, under the lock; NULL: not read yet */
 	_Atomic uint64_t version;    /* its number */
 	struct auth_limiter *limiter;
 	_Atomic uint64_t failure_n, limited_n;
 	_Atomic bool reached;
 	_Atomic int64_t warned_ms; /* monotonic time of the last warning about a network */
-	int logged;                /* the enum fw_tokenless that was logged last, -1: none; the auth thread's */
+	int logged;                /* the enum fw_tokenless that was logged last, -1: none; the service's */
 };
 
 /* ---- tokens in memory ------------------------------------------------------------------------ */
@@ -129,9 +127,9 @@ void auth_view_finish(struct auth_view *v)
 	*v = (struct auth_view){0};
 }
 
-/* ---- the thread ------------------------------------------------------------------------------ */
+/* ---- the service ----------------------------------------------------------------------------- */
 
-static int auth_tokens_read(struct auth *a, struct auth_tokens **out, struct fw_err *err)
+static int auth_tokens_read(struct fw_store *st, struct auth_tokens **out, struct fw_err *err)
 {
 	struct auth_reading r = {.cap = 8};
 	int rc;
@@ -140,7 +138,7 @@ static int auth_tokens_read(struct auth *a, struct auth_tokens **out, struct fw_
 	r.t = calloc(1, sizeof(*r.t) + r.cap * sizeof(r.t->at[0]));
 	if (!r.t)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	rc = fw_token_list(a->st, false, auth_tokens_add, &r, err);
+	rc = fw_token_list(st, false, auth_tokens_add, &r, err);
 	if (rc == FW_ENOMEM)
 		rc = fw_err_set(err, rc, "out of memory");
 	if (rc) {
@@ -169,7 +167,7 @@ static void auth_uses_copy(const struct auth_tokens *was, struct auth_tokens *t)
 }
 
 /* Write the times of use to the store. */
-static int auth_uses_store(struct auth *a, struct fw_err *err)
+static int auth_uses_store(struct auth *a, struct fw_store *st, struct fw_err *err)
 {
 	int rc = 0;
 
@@ -179,7 +177,7 @@ static int auth_uses_store(struct auth *a, struct fw_err *err)
 
 		if (used_ms == t->stored_used_ms)
 			continue;
-		rc = fw_token_note_use(a->st, fw_str(t->name), used_ms, err);
+		rc = fw_token_note_use(st, fw_str(t->name), used_ms, err);
 		if (!rc) /* else it is tried again after the next read */
 			t->stored_used_ms = used_ms;
 	}
@@ -218,74 +216,87 @@ static void auth_tokenless_log(struct auth *a)
 	fw_info("%s", words);
 }
 
-static void auth_refresh(struct auth *a)
+/* auth_open() may end. */
+static void auth_tell_read(struct auth *a)
 {
-	struct auth_tokens *t = NULL;
-	struct fw_err err = {0};
-	int rc;
+	pthread_mutex_lock(&a->lock);
+	a->read_once = true;
+	pthread_cond_broadcast(&a->change);
+	pthread_mutex_unlock(&a->lock);
+}
 
-	a->link.waits = a->current ? "the known ones stay valid" : "only pushes from this machine are accepted";
-	a->st = store_link_get(&a->link, &err);
-	rc = a->st ? auth_tokens_read(a, &t, &err) : err.rc;
+static int auth_refresh(void *ctx, struct fw_store *st, struct fw_err *err)
+{
+	struct auth *a = ctx;
+	struct auth_tokens *t = NULL;
+	int rc = st ? auth_tokens_read(st, &t, err) : 0;
+
 	if (t) {
 		auth_tokens_publish(a, t);
 		auth_tokenless_log(a);
+		service_set_waits(a->service, "the known ones stay valid");
 	}
-	rc = rc ? rc : auth_uses_store(a, &err);
-	if (a->st)
-		(void)store_link_after_round(&a->link, rc, &err);
-	atomic_store(&a->reached, !rc || rc == FW_EAGAIN);
+	rc = rc || !st ? rc : auth_uses_store(a, st, err);
+	if (st || !service_store(a->service)) /* otherwise it was busy */
+		atomic_store(&a->reached, st && (!rc || rc == FW_EAGAIN));
+	auth_tell_read(a);
+	return rc;
 }
 
-/* A monotonic time from now. */
-static void auth_deadline(struct timespec *t, int64_t ms)
-{
-	*t = fw_timespec(fw_mono_ms() + ms);
-}
-
-static void *auth_run(void *ctx)
+static void auth_closing(void *ctx)
 {
 	struct auth *a = ctx;
-	struct timespec until;
+	struct fw_store *st = service_store(a->service);
 	struct fw_err err;
 
-	pthread_mutex_lock(&a->lock);
-	while (!a->closing) {
-		pthread_mutex_unlock(&a->lock);
-		auth_refresh(a);
-		auth_deadline(&until, AUTH_READ_MS);
-		pthread_mutex_lock(&a->lock);
-		a->read_once = true;
-		pthread_cond_broadcast(&a->change);
-		while (!a->closing && pthread_cond_timedwait(&a->change, &a->lock, &until) == 0)
-			;
-	}
-	pthread_mutex_unlock(&a->lock);
-	if (store_link_get(&a->link, &err) && !store_link_is_down(&a->link) && auth_uses_store(a, &err))
+	if (st && auth_uses_store(a, st, &err))
 		fw_debug("the last uses of tokens are not stored: %s", err.text);
-	store_link_close(&a->link);
-	return NULL;
 }
 
 static void auth_free(struct auth *a)
 {
+	service_close(a->service);
+	auth_tokens_unref(a->current);
 	pthread_cond_destroy(&a->change);
 	pthread_mutex_destroy(&a->lock);
 	auth_limiter_destroy(a->limiter);
 	free(a);
 }
 
+static int auth_service_open(struct auth *a, struct fw_err *err)
+{
+	static const struct service_task TASK = {AUTH_READ_MS, TASK_OFFLINE, auth_refresh};
+	int rc = service_open(&(struct service_options){.config = a->config,
+				      .who = "access tokens",
+				      .waits = "only pushes from this machine are accepted",
+				      .task = &TASK,
+				      .task_n = 1,
+				      .closing = auth_closing,
+				      .ctx = a},
+		&a->service, err);
+
+	return rc ? rc : service_start(a->service, err);
+}
+
+static void auth_wait_read(struct auth *a)
+{
+	struct timespec until = fw_timespec(fw_mono_ms() + FIRST_READ_MS);
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->read_once && pthread_cond_timedwait(&a->change, &a->lock, &until) == 0)
+		;
+	pthread_mutex_unlock(&a->lock);
+}
+
 int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 {
 	struct auth *a = calloc(1, sizeof(*a));
-	struct timespec until;
 	int rc;
 
 	*out = NULL;
 	if (!a)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	a->config = c;
-	a->link = (struct store_link){.config = c, .who = "access tokens"};
 	a->closed = fw_tokenless(c, false);
 	atomic_init(&a->warned_ms, INT64_MIN);
 	a->logged = -1;
@@ -296,31 +307,20 @@ int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 	}
 	pthread_mutex_init(&a->lock, NULL);
 	fw_mono_cond_init(&a->change);
-	rc = pthread_create(&a->thread, NULL, auth_run, a);
+	rc = auth_service_open(a, err);
 	if (rc) {
 		auth_free(a);
-		return fw_err_set(err, FW_EIO, "cannot start the thread that reads access tokens: %s", strerror(rc));
+		return rc;
 	}
-	auth_deadline(&until, FIRST_READ_MS);
-	pthread_mutex_lock(&a->lock);
-	while (!a->read_once && pthread_cond_timedwait(&a->change, &a->lock, &until) == 0)
-		;
-	pthread_mutex_unlock(&a->lock);
+	auth_wait_read(a);
 	*out = a;
 	return 0;
 }
 
 void auth_close(struct auth *a)
 {
-	if (!a)
-		return;
-	pthread_mutex_lock(&a->lock);
-	a->closing = true;
-	pthread_cond_broadcast(&a->change);
-	pthread_mutex_unlock(&a->lock);
-	pthread_join(a->thread, NULL);
-	auth_tokens_unref(a->current);
-	auth_free(a);
+	if (a)
+		auth_free(a);
 }
 
 bool auth_store_is_up(const struct auth *a)

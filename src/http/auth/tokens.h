@@ -10,7 +10,7 @@
  * such a network only a token that was used there before is accepted. All other requests with a
  * token get a 429, whether the token is right or wrong, so that guessing reveals nothing.
  *
- * Threads: one thread of its own reads the tokens from the store every AUTH_READ_MS; the server
+ * Threads: a service (api/service.h) reads the tokens from the store every AUTH_READ_MS; the server
  * threads share the result by reference count.
  */
 #ifndef FW_HTTP_AUTH_TOKENS_H
