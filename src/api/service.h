@@ -94,7 +94,7 @@ void service_hurry(struct service *s);
 FW_MUST_CHECK int service_check_lead(struct service *s, struct fw_err *err);
 /* Without a query: is it certain that we lead? */
 bool service_lead_is_safe(const struct service *s);
-/* NULL: an outage, or its link backs off. */
+/* NULL: an outage. */
 struct fw_store *service_store(struct service *s);
 /* After work with the store outside of a task, as in done() of a fetch. May close the store. */
 void service_used(struct service *s, int rc, const struct fw_err *err);

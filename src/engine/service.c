@@ -365,7 +365,7 @@ bool service_lead_is_safe(const struct service *s)
 
 struct fw_store *service_store(struct service *s)
 {
-	return service_usable(s);
+	return s->st;
 }
 
 void service_used(struct service *s, int rc, const struct fw_err *err)

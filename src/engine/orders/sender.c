@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sender's thread. It runs an event loop with its own link to the store, and uses the store
- * from the loop: a blocked loop does no harm here. Every 100 ms it runs the tasks that are due:
+ * The sender's tasks, of which all but the first and the last are the leader's:
  *
- *	lead   renews or takes the leader's record, if there are orders
- *	look   which orders have matches that wait; the orders again, if they have changed
- *	work   starts attempts: one for each order, SENDER_IN_FLIGHT_MAX in all
- *	sweep  removes dead letters that are old, and matches of orders that do not exist
+ *	collect  the attempts whose threads have ended
+ *	look     which orders have matches that wait; the orders again, if they have changed
+ *	work     starts attempts: one for each order, SENDER_IN_FLIGHT_MAX in all
+ *	sweep    removes dead letters that are old, and matches of orders that do not exist
+ *	finish   is all sent that fw_sender_finish() asked for?
  *
  * Orders take turns. The end of an attempt starts the next one of its order at once.
  *
@@ -28,6 +28,7 @@
 #include "engine/orders/orders.h"
 #include "engine/orders/runner.h"
 #include "engine/orders/sender.h"
+#include "engine/settings.h"
 
 #define TICK_MS 100
 #define WAIT_MS FW_SECOND_MS /* how often another process tries to become the leader */
@@ -37,10 +38,7 @@
 #define STOP_MS (5 * FW_SECOND_MS) /* attempts in flight may end, if drain_timeout_ms is longer */
 #define FINISH_MS FW_MINUTE_MS
 
-void sender_wake(struct fw_sender *s)
-{
-	uv_async_send(&s->wake);
-}
+enum { COLLECT, LOOK, WORK, SWEEP, FINISH, TASK_N };
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
@@ -64,13 +62,11 @@ static void sender_order_free(struct sender_order *o)
 
 static const struct fw_orders_version NO_ORDERS = {.part = {0}};
 
-static void sender_drop_state(struct fw_sender *s)
+static void sender_drop_state(void *ctx)
 {
+	struct fw_sender *s = ctx;
 	size_t at = 0;
 
-	s->leads = false;
-	atomic_store(&s->leading, false);
-	lead_drop(&s->lead);
 	for (struct sender_order *o; (o = fw_map_next(&s->orders, &at, NULL)) != NULL;) {
 		(void)fw_map_del(&s->orders, sender_order_key(&o->id));
 		sender_order_free(o);
@@ -79,58 +75,27 @@ static void sender_drop_state(struct fw_sender *s)
 	s->ready_n = 0;
 }
 
-static int sender_opened(void *ctx, struct fw_store *st, struct fw_err *err)
-{
-	struct fw_sender *s = ctx;
-
-	(void)err;
-	s->st = st;
-	s->lead_ms = s->look_ms = s->sweep_ms = 0;
-	return 0;
-}
-
-static void sender_lost(void *ctx)
-{
-	struct fw_sender *s = ctx;
-
-	sender_drop_state(s);
-	s->st = NULL;
-}
-
-void sender_store_used(struct fw_sender *s, int rc, const struct fw_err *err)
-{
-	(void)store_link_after_round(&s->link, rc, err);
-}
-
-/* ---- the leader ------------------------------------------------------------------------------ */
-
-static int sender_elect(struct fw_sender *s, struct fw_err *err)
+/* Without orders there is nothing to lead. */
+static int sender_wants_lead(void *ctx, struct fw_store *st, bool *wants, struct fw_err *err)
 {
 	struct fw_orders_version version;
-	bool mine = false;
-	int rc = fw_store_orders_version(s->st, &version, err);
+	int rc = fw_store_orders_version(st, &version, err);
 
-	/* without orders there is nothing to lead */
-	if (!rc && (!orders_version_eq(&version, &NO_ORDERS) || s->leads))
-		rc = lead_take(&s->lead, s->st, &mine, NULL, err);
-	if (rc || mine == s->leads)
-		return rc;
-	if (mine) {
-		fw_info("orders: this process delivers");
-		s->look_ms = 0;
-		s->sweep_ms = fw_mono_ms() + SENDER_SWEEP_MS;
-	} else {
-		fw_warn("orders: another process delivers now: this one was too slow, or its clock is wrong");
-		sender_drop_state(s);
-	}
-	s->leads = mine;
-	atomic_store(&s->leading, mine);
-	return 0;
+	(void)ctx;
+	*wants = !rc && !orders_version_eq(&version, &NO_ORDERS);
+	return rc;
 }
 
-int sender_check_lead(struct fw_sender *s, struct fw_err *err)
+static int sender_won(void *ctx, struct fw_store *st, int64_t until_ms, struct fw_err *err)
 {
-	return s->leads && lead_is_safe(&s->lead) ? 0 : sender_elect(s, err);
+	struct fw_sender *s = ctx;
+
+	(void)st;
+	(void)until_ms;
+	(void)err;
+	fw_info("orders: this process delivers");
+	service_in(s->service, SWEEP, SENDER_SWEEP_MS);
+	return 0;
 }
 
 /* ---- which orders have matches --------------------------------------------------------------- */
@@ -170,8 +135,9 @@ int sender_list_orders(struct fw_sender *s, struct fw_err *err)
 
 	s->list_n++;
 	s->ready_n = s->broken_n = 0;
-	s->look_ms = 0;
-	rc = fw_order_list(s->st, orders_list_add, s, err);
+	s->look_again = true;
+	service_in(s->service, LOOK, 0);
+	rc = fw_order_list(service_store(s->service), orders_list_add, s, err);
 	if (rc)
 		return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 	for (struct sender_order *o; !rc && (o = fw_map_next(&s->orders, &at, NULL)) != NULL;) {
@@ -188,7 +154,7 @@ int sender_list_orders(struct fw_sender *s, struct fw_err *err)
 static int sender_refresh_orders(struct fw_sender *s, struct fw_err *err)
 {
 	struct fw_orders_version version;
-	int rc = fw_store_orders_version(s->st, &version, err);
+	int rc = fw_store_orders_version(service_store(s->service), &version, err);
 
 	if (rc || orders_version_eq(&version, &s->version))
 		return rc;
@@ -226,16 +192,17 @@ static int look_add(void *ctx, int64_t order_id, int64_t pending_n, int64_t dead
 	return 0;
 }
 
-static int sender_look(struct fw_sender *s, struct fw_err *err)
+static int sender_look(void *ctx, struct fw_store *st, struct fw_err *err)
 {
+	struct fw_sender *s = ctx;
 	int64_t began_ms = fw_mono_ms();
 	int rc = sender_refresh_orders(s, err);
 
 	s->ready_n = 0;
 	s->unknown_n = 0;
-	rc = rc ? rc : fw_store_match_summary(s->st, look_add, s, err);
-	s->look_ms = fw_mono_ms();
-	s->look_ms += FW_MAX(LOOK_MS, LOOK_SHARE * (s->look_ms - began_ms));
+	rc = rc ? rc : fw_store_match_summary(st, look_add, s, err);
+	s->look_again = false;
+	service_in(s->service, LOOK, FW_MAX(LOOK_MS, LOOK_SHARE * (fw_mono_ms() - began_ms)));
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
@@ -251,53 +218,56 @@ int sender_work(struct fw_sender *s, struct fw_err *err)
 	int64_t now_ms = fw_config_now_ms(s->config), until_ms = fw_mono_ms() + STEP_MS;
 	int rc = 0;
 
-	if (atomic_load(&s->stopping))
+	if (service_is_stopping(s->service))
 		return 0;
-	for (size_t i = 0; !rc && s->leads && i < s->ready_n && s->in_flight < SENDER_IN_FLIGHT_MAX; i++) {
+	for (size_t i = 0; !rc && service_leads(s->service) && i < s->ready_n && s->in_flight < SENDER_IN_FLIGHT_MAX;
+		i++) {
 		struct sender_order *o = s->ready[s->ready_at++ % s->ready_n];
 
 		if (!sender_order_is_due(o, now_ms))
 			continue;
 		rc = o->state == FW_ORDER_ENDED ? sender_end_order(s, o, err) : sender_attempt_start(s, o, err);
 		if (fw_mono_ms() >= until_ms) {
-			sender_wake(s); /* transfers first */
+			service_wake(s->service); /* transfers first */
 			break;
 		}
 	}
 	return rc;
 }
 
-/* ---- the thread ------------------------------------------------------------------------------ */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
-static bool sender_task_is_due(int64_t *at_ms, int64_t gap_ms)
+static int sender_collect_task(void *ctx, struct fw_store *st, struct fw_err *err)
 {
-	int64_t now_ms = fw_mono_ms();
+	struct fw_sender *s = ctx;
 
-	if (now_ms < *at_ms)
-		return false;
-	*at_ms = now_ms + gap_ms;
-	return true;
+	(void)st;
+	(void)err;
+	sender_threads_collect(s);
+	if (!atomic_load(&s->finishing))
+		return 0;
+	if (!s->finish_n++)
+		s->finish_by_ms = fw_mono_ms() + FINISH_MS;
+	return 0;
 }
 
-static int sender_run_tasks(struct fw_sender *s, struct fw_err *err)
+static int sender_work_task(void *ctx, struct fw_store *st, struct fw_err *err)
 {
-	int rc = 0;
+	(void)st;
+	return sender_work(ctx, err);
+}
 
-	if (sender_task_is_due(&s->lead_ms, s->leads ? LEAD_RENEW_MS : WAIT_MS))
-		rc = sender_elect(s, err);
-	if (!rc && s->leads && fw_mono_ms() >= s->look_ms)
-		rc = sender_look(s, err);
-	rc = rc ? rc : sender_work(s, err);
-	if (!rc && s->leads && sender_task_is_due(&s->sweep_ms, SENDER_SWEEP_MS))
-		rc = sender_sweep(s, err);
-	return rc;
+static int sender_sweep_task(void *ctx, struct fw_store *st, struct fw_err *err)
+{
+	(void)st;
+	return sender_sweep(ctx, err);
 }
 
 static bool sender_has_work(const struct fw_sender *s)
 {
 	int64_t now_ms = fw_config_now_ms(s->config);
 
-	if (s->in_flight)
+	if (s->in_flight || s->look_again)
 		return true;
 	for (size_t i = 0; i < s->ready_n; i++) {
 		if (sender_order_is_due(s->ready[i], now_ms))
@@ -306,91 +276,43 @@ static bool sender_has_work(const struct fw_sender *s)
 	return false;
 }
 
-/* fw_sender_finish(): look now, and then once more if something was sent. */
-static void sender_finish_begin(struct fw_sender *s)
+/*
+ * fw_sender_finish(): a round that began after it has looked, and nothing is due. A store that is
+ * busy is waited for.
+ */
+static int sender_finish_task(void *ctx, struct fw_store *st, struct fw_err *err)
 {
-	s->finish_begun = true;
-	s->finish_by_ms = fw_mono_ms() + FINISH_MS;
-	s->lead_ms = s->look_ms = 0;
-	store_link_try_now(&s->link);
-}
+	struct fw_sender *s = ctx;
+	bool waits = st ? service_leads(s->service) && sender_has_work(s) : service_store(s->service) != NULL;
 
-static void sender_finish_check(struct fw_sender *s, int rc)
-{
-	if (!s->finish_begun || atomic_load(&s->idle) || rc == FW_EAGAIN)
-		return;
-	if (s->st && s->leads && (sender_has_work(s) || !s->look_ms) && fw_mono_ms() < s->finish_by_ms)
-		return;
+	(void)err;
+	if (s->finish_n < 2 || atomic_load(&s->idle) || (waits && fw_mono_ms() < s->finish_by_ms))
+		return 0;
 	atomic_store(&s->idle, true);
 	if (s->o.idle)
 		s->o.idle(s->o.ctx);
+	return 0;
 }
 
-static void sender_close_loop(struct fw_sender *s)
+static bool sender_is_over(void *ctx)
 {
-	s->closing = true;
-	lead_leave(&s->lead, s->st);
+	const struct fw_sender *s = ctx;
+
+	return !s->in_flight || !service_store(s->service);
+}
+
+static void sender_closing(void *ctx)
+{
+	struct fw_sender *s = ctx;
+
 	sender_drop_state(s);
 	runner_close(s->runner);
 	s->runner = NULL;
 	sender_attempts_free(s);
-	uv_close((uv_handle_t *)&s->tick, NULL);
-	uv_close((uv_handle_t *)&s->wake, NULL);
-	fw_fetcher_destroy(s->fetcher);
-}
-
-static void sender_run(struct fw_sender *s)
-{
-	struct fw_err err = {0};
-	int rc = FW_EAGAIN;
-
-	if (s->closing)
-		return;
-	sender_threads_collect(s);
-	if (atomic_load(&s->finishing) && !s->finish_begun)
-		sender_finish_begin(s);
-	if (!store_link_wait_ms(&s->link) && store_link_get(&s->link, &err)) {
-		rc = sender_run_tasks(s, &err);
-		sender_store_used(s, rc, &err);
-	}
-	sender_finish_check(s, s->st ? rc : 0);
-	if (!atomic_load(&s->stopping))
-		return;
-	if (!s->stop_by_ms)
-		s->stop_by_ms = fw_mono_ms() + FW_MIN(s->config->drain_timeout_ms, STOP_MS);
-	if (!s->in_flight || !s->st || fw_mono_ms() >= s->stop_by_ms)
-		sender_close_loop(s);
-}
-
-static void sender_on_tick(uv_timer_t *t)
-{
-	sender_run(t->data);
-}
-
-static void sender_on_wake(uv_async_t *async)
-{
-	sender_run(async->data);
-}
-
-static void *sender_thread_main(void *ctx)
-{
-	struct fw_sender *s = ctx;
-
-	uv_run(&s->loop, UV_RUN_DEFAULT);
-	store_link_close(&s->link);
-	return NULL;
-}
-
-static void sender_free(struct fw_sender *s)
-{
-	pthread_mutex_destroy(&s->ended_lock);
-	fw_map_finish(&s->orders);
-	free(s->ready);
-	free(s);
 }
 
 /* The limits of an attempt: what the receiver answers does not matter, so little of it is read. */
-static void sender_net_limits(struct fw_fetch_config *f)
+static void sender_limits(struct fw_fetch_config *f)
 {
 	f->total_timeout_ms = FW_MIN(f->total_timeout_ms, SENDER_TIMEOUT_MS);
 	f->first_byte_timeout_ms = FW_MIN(f->first_byte_timeout_ms, f->total_timeout_ms);
@@ -398,46 +320,49 @@ static void sender_net_limits(struct fw_fetch_config *f)
 	f->address_concurrency = 0; /* a slow receiver must not hold up those beside it */
 }
 
-static int sender_open_handles(struct fw_sender *s, struct fw_err *err)
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int sender_service_open(struct fw_sender *s, struct fw_err *err)
 {
-	int rc = fw_fetcher_create(&s->loop, &s->net.fetch, &s->fetcher, err);
+	static const struct service_task TASK[TASK_N] = {
+		[COLLECT] = {0, TASK_OFFLINE, sender_collect_task},
+		[LOOK] = {LOOK_MS, TASK_LEADS, sender_look},
+		[WORK] = {0, TASK_LEADS, sender_work_task},
+		[SWEEP] = {SENDER_SWEEP_MS, TASK_LEADS, sender_sweep_task},
+		[FINISH] = {0, TASK_OFFLINE, sender_finish_task},
+	};
+	int rc = service_open(&(struct service_options){.config = s->config,
+				      .who = "orders",
+				      .waits = "deliveries wait",
+				      .task = TASK,
+				      .task_n = TASK_N,
+				      .tick_ms = TICK_MS,
+				      .stop_ms = FW_MIN(s->config->drain_timeout_ms, STOP_MS),
+				      .transfers = SENDER_IN_FLIGHT_MAX,
+				      .limits = sender_limits,
+				      .lead_kind = ORDERS_LEAD_KIND,
+				      .leads = "delivers",
+				      .follow_ms = WAIT_MS,
+				      .wants_lead = sender_wants_lead,
+				      .won = sender_won,
+				      .lost = sender_drop_state,
+				      .idle = sender_is_over,
+				      .closing = sender_closing,
+				      .ctx = s},
+		&s->service, err);
 
 	if (!rc && runner_fd() >= 0)
-		rc = runner_open(&s->loop, runner_fd(), &s->runner, err);
-	if (!rc && uv_async_init(&s->loop, &s->wake, sender_on_wake))
-		rc = fw_err_set(err, FW_EIO, "orders: cannot create the event loop: %s", strerror(errno));
-	if (rc) {
-		runner_close(s->runner);
-		fw_fetcher_destroy(s->fetcher);
-		uv_run(&s->loop, UV_RUN_DEFAULT);
-		return rc;
-	}
-	uv_timer_init(&s->loop, &s->tick);
-	s->wake.data = s->tick.data = s;
-	uv_timer_start(&s->tick, sender_on_tick, 0, TICK_MS);
-	return 0;
+		rc = runner_open(service_loop(s->service), runner_fd(), &s->runner, err);
+	return rc ? rc : service_start(s->service, err);
 }
 
-static int sender_open_loop(struct fw_sender *s, struct fw_err *err)
+static void sender_free(struct fw_sender *s)
 {
-	int rc;
-
-	if (uv_loop_init(&s->loop))
-		return fw_err_set(err, FW_EIO, "orders: cannot create the event loop: %s", strerror(errno));
-	rc = sender_open_handles(s, err);
-	if (rc) {
-		uv_loop_close(&s->loop);
-		return rc;
-	}
-	rc = pthread_create(&s->thread, NULL, sender_thread_main, s);
-	if (rc) {
-		fw_err_set(err, FW_EIO, "orders: cannot start the thread: %s", strerror(rc));
-		sender_close_loop(s);
-		uv_run(&s->loop, UV_RUN_DEFAULT);
-		uv_loop_close(&s->loop);
-		return FW_EIO;
-	}
-	return 0;
+	service_close(s->service);
+	pthread_mutex_destroy(&s->ended_lock);
+	fw_map_finish(&s->orders);
+	free(s->ready);
+	free(s);
 }
 
 int fw_sender_open(const struct fw_sender_options *o, struct fw_sender **out, struct fw_err *err)
@@ -450,20 +375,9 @@ int fw_sender_open(const struct fw_sender_options *o, struct fw_sender **out, st
 		return fw_no_memory(err);
 	s->o = *o;
 	s->config = o->config;
-	s->link = (struct store_link){.config = o->config,
-		.who = "orders",
-		.waits = "deliveries wait",
-		.opened = sender_opened,
-		.lost = sender_lost,
-		.ctx = s};
 	pthread_mutex_init(&s->ended_lock, NULL);
-	lead_init(&s->lead, ORDERS_LEAD_KIND);
 	fw_map_init(&s->orders, (uint64_t)fw_mono_us());
-	rc = fw_settings_net(o->config, SENDER_IN_FLIGHT_MAX, &s->net, err);
-	if (!rc) {
-		sender_net_limits(&s->net.fetch);
-		rc = sender_open_loop(s, err);
-	}
+	rc = sender_service_open(s, err);
 	if (rc) {
 		sender_free(s);
 		return rc;
@@ -474,8 +388,8 @@ int fw_sender_open(const struct fw_sender_options *o, struct fw_sender **out, st
 
 void fw_sender_finish(struct fw_sender *s)
 {
-	atomic_store(&s->finishing, true);
-	sender_wake(s);
+	service_hurry(s->service);
+	atomic_store(&s->finishing, true); /* so a round that sees it has hurried, or the next one does */
 }
 
 bool fw_sender_is_idle(const struct fw_sender *s)
@@ -485,21 +399,16 @@ bool fw_sender_is_idle(const struct fw_sender *s)
 
 bool fw_sender_leads(const struct fw_sender *s)
 {
-	return atomic_load(&s->leading);
+	return service_leads(s->service);
 }
 
 void fw_sender_stop(struct fw_sender *s)
 {
-	if (!atomic_exchange(&s->stopping, true))
-		sender_wake(s);
+	service_stop(s->service);
 }
 
 void fw_sender_close(struct fw_sender *s)
 {
-	if (!s)
-		return;
-	fw_sender_stop(s);
-	pthread_join(s->thread, NULL);
-	uv_loop_close(&s->loop);
-	sender_free(s);
+	if (s)
+		sender_free(s);
 }

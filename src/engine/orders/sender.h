@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The sender's thread: what sender.c (the leader, the orders, what is due) and its parts share:
+ * The sender, a service: what sender.c (the leader, the orders, what is due) and its parts share:
  * sender_batch.c (which entries a message has), sender_attempt.c (one attempt to send it),
  * sender_dead.c (dead letters, orphans).
  */
@@ -9,16 +9,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <uv.h>
 
 #include "api/sender.h"
-#include "api/store_link.h"
+#include "api/service.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/map.h"
-#include "engine/lead.h"
 #include "engine/orders/delivery_rules.h"
-#include "engine/settings.h"
+#include "fetch/fetch.h"
 
 #define SENDER_IN_FLIGHT_MAX 64
 #define SENDER_ERROR_MAX 300
@@ -59,24 +57,14 @@ struct sender_order {
 struct fw_sender {
 	const struct fw_config *config;
 	struct fw_sender_options o;
-	pthread_t thread;
-	_Atomic bool stopping, finishing, idle, leading;
-	uv_loop_t loop;
-	uv_async_t wake;
-	uv_timer_t tick;
-	struct fw_net net;
-	struct fw_fetcher *fetcher;
+	struct service *service;
+	_Atomic bool finishing, idle;
 	struct runner *runner; /* NULL: there is none */
-	bool closing, finish_begun;
-	int64_t stop_by_ms, finish_by_ms; /* monotonic */
-
-	struct store_link link;
-	struct fw_store *st;                /* the link's; NULL: unavailable */
-	int64_t lead_ms, look_ms, sweep_ms; /* next time for each task; monotonic */
+	unsigned finish_n;     /* rounds since fw_sender_finish() */
+	int64_t finish_by_ms;  /* monotonic */
 
 	/* while this process is the leader */
-	struct lead lead;
-	bool leads;
+	bool look_again;
 	struct fw_orders_version version; /* of the orders, as listed; 0: not listed yet */
 	struct fw_map orders;             /* by the bytes of the id */
 	uint64_t list_n;                  /* the number of lists read */
@@ -112,15 +100,10 @@ struct sender_attempt {
 /* ---- sender.c -------------------------------------------------------------------------------- */
 
 struct sender_order *sender_order_find(struct fw_sender *s, int64_t id);
-/* After work with the store, rc 0 too. If the link closes it, all state is dropped. */
-void sender_store_used(struct fw_sender *s, int rc, const struct fw_err *err);
-/* Do we lead, certainly? Renews the record if that is in doubt. */
-FW_MUST_CHECK int sender_check_lead(struct fw_sender *s, struct fw_err *err);
 /* Read all orders again. */
 FW_MUST_CHECK int sender_list_orders(struct fw_sender *s, struct fw_err *err);
 /* Start what is due. */
 FW_MUST_CHECK int sender_work(struct fw_sender *s, struct fw_err *err);
-void sender_wake(struct fw_sender *s); /* work soon */
 
 /* ---- sender_batch.c -------------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
 #include "base/url.h"
 #include "engine/orders/runner.h"
 #include "engine/orders/sender.h"
+#include "engine/settings.h"
 #include "engine/orders/webhook.h"
 #include "sched/due.h"
 
@@ -124,7 +125,7 @@ static int attempt_store(struct sender_attempt *a, const struct delivery_result 
 
 	/* first the matches: killed in between, the batch counts as delivered (sender_batch.c) */
 	if (r->accepted)
-		rc = fw_store_match_remove(s->st, o->id, false, d->id, d->id_n, err);
+		rc = fw_store_match_remove(service_store(s->service), o->id, false, d->id, d->id_n, err);
 	if (rc)
 		return rc;
 	delivery_conclude(d, r, a->n, fw_config_now_ms(s->config), sender_random());
@@ -160,7 +161,7 @@ void sender_attempt_done(struct sender_attempt *a, const struct delivery_result 
 {
 	struct fw_sender *s = a->s;
 	struct fw_err err = {0};
-	int rc = a->order && s->st ? sender_check_lead(s, &err) : 0;
+	int rc = a->order && service_store(s->service) ? service_check_lead(s->service, &err) : 0;
 
 	attempt_unlink(a);
 	if (!rc && a->order) /* otherwise the lead was lost just now */
@@ -169,9 +170,9 @@ void sender_attempt_done(struct sender_attempt *a, const struct delivery_result 
 		a->order->attempt = NULL;
 	attempt_free(a);
 	if (rc)
-		sender_store_used(s, rc, &err);
+		service_used(s->service, rc, &err);
 	else
-		sender_wake(s);
+		service_wake(s->service);
 }
 
 /* ---- webhooks -------------------------------------------------------------------------------- */
@@ -191,7 +192,7 @@ static struct fw_str webhook_words(struct sender_attempt *a)
 		(void)fw_snprintf(a->error, sizeof(a->error), "answered %d", f->http_status);
 	} else if (f->kind == FW_VISIT_TIMEOUT) {
 		(void)fw_snprintf(a->error, sizeof(a->error), "no answer within %s",
-			fw_duration_text(time, a->s->net.fetch.total_timeout_ms));
+			fw_duration_text(time, service_net(a->s->service)->fetch.total_timeout_ms));
 	} else {
 		(void)fw_snprintf(a->error, sizeof(a->error), "%s", f->err.rc ? f->err.text : "no answer");
 	}
@@ -231,7 +232,7 @@ static int webhook_start(struct sender_attempt *a, struct fw_err *err)
 		.no_redirects = true,
 		.done = webhook_done,
 		.ctx = a};
-	rc = fw_fetch_start(a->s->fetcher, &a->fetch, err);
+	rc = fw_fetch_start(service_fetcher(a->s->service), &a->fetch, err);
 	if (rc)
 		a->fetch.ctx = NULL;
 	return rc;
@@ -297,7 +298,7 @@ static int attempt_start(struct sender_attempt *a, struct fw_err *err)
 	struct fw_err why;
 	int rc;
 
-	if (!lead_is_safe(&s->lead)) { /* it took too long: the next round takes the lead, or loses it */
+	if (!service_lead_is_safe(s->service)) { /* it took too long: the next round takes the lead, or loses it */
 		attempt_free(a);
 		return 0;
 	}
@@ -313,9 +314,9 @@ static int attempt_start(struct sender_attempt *a, struct fw_err *err)
 int sender_attempt_start(struct fw_sender *s, struct sender_order *o, struct fw_err *err)
 {
 	struct sender_attempt *a;
-	int rc = sender_check_lead(s, err);
+	int rc = service_check_lead(s->service, err);
 
-	if (rc || !s->leads)
+	if (rc || !service_leads(s->service))
 		return rc;
 	a = attempt_create(s, o);
 	if (!a)

@@ -30,7 +30,7 @@ struct delivery_batch {
 
 int sender_delivery_put(struct fw_sender *s, struct sender_order *o, struct fw_err *err)
 {
-	return fw_order_delivery_put(s->st, &o->delivery->d, fw_config_now_ms(s->config), err);
+	return fw_order_delivery_put(service_store(s->service), &o->delivery->d, fw_config_now_ms(s->config), err);
 }
 
 int sender_delivery_read(struct fw_sender *s, struct sender_order *o, struct fw_err *err)
@@ -45,7 +45,7 @@ int sender_delivery_read(struct fw_sender *s, struct sender_order *o, struct fw_
 	if (!v)
 		return fw_no_memory(err);
 	fw_arena_init(&a, 0);
-	rc = fw_order_delivery_get(s->st, o->id, &a, &v->d, err);
+	rc = fw_order_delivery_get(service_store(s->service), o->id, &a, &v->d, err);
 	(void)fw_str_copy(v->error, sizeof(v->error), rc ? FW_STR("") : v->d.error);
 	v->d.error = *v->error ? fw_str(v->error) : FW_STR_NONE;
 	fw_arena_finish(&a);
@@ -61,7 +61,7 @@ static int batch_read_order(struct sender_attempt *a, bool *sends, struct fw_err
 {
 	struct sender_order *o = a->order;
 	struct fw_err why;
-	int rc = fw_order_get(a->s->st, fw_str(o->name), &a->arena, &a->o, err);
+	int rc = fw_order_get(service_store(a->s->service), fw_str(o->name), &a->arena, &a->o, err);
 
 	*sends = false;
 	if (rc && rc != FW_ENOTFOUND)
@@ -105,7 +105,7 @@ static int batch_take_row(void *ctx, const struct fw_match *m)
 /* What still waits of the batch that was sent before; or else the first rows of the next batch. */
 static int batch_rows(struct delivery_batch *b, struct fw_err *err)
 {
-	struct fw_store *st = b->a->s->st;
+	struct fw_store *st = service_store(b->a->s->service);
 	struct fw_match_query q = {.order_id = b->d->order_id, .limit = FW_ORDER_BATCH_MAX};
 	int rc = 0;
 
@@ -165,7 +165,7 @@ static int batch_write_row(struct delivery_batch *b, const struct fw_match *m, b
 	b->match = m;
 	b->found = false;
 	*fits = true;
-	rc = fw_store_entry_list(a->s->st, &q, batch_write_entry, b, err);
+	rc = fw_store_entry_list(service_store(a->s->service), &q, batch_write_entry, b, err);
 	if (rc)
 		return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 	if (!b->found) {
@@ -210,7 +210,7 @@ static int batch_store(struct delivery_batch *b, int64_t at_ms, struct fw_err *e
 	struct sender_attempt *a = b->a;
 	struct sender_order *o = a->order;
 	int64_t id[FW_ORDER_BATCH_MAX];
-	int rc = fw_store_match_remove(a->s->st, o->id, false, b->gone, b->gone_n, err);
+	int rc = fw_store_match_remove(service_store(a->s->service), o->id, false, b->gone, b->gone_n, err);
 
 	if (rc)
 		return rc;

@@ -37,7 +37,7 @@ static int old_matches_read(
 	int rc;
 
 	p->n = p->seen_n = 0;
-	rc = fw_store_match_list(s->st, &q, old_matches_add, p, err);
+	rc = fw_store_match_list(service_store(s->service), &q, old_matches_add, p, err);
 	*more = p->seen_n == PAGE;
 	return rc;
 }
@@ -67,7 +67,7 @@ int sender_make_dead(struct fw_sender *s, struct sender_order *o, int64_t before
 		*p = (struct old_matches){.before_ms = before_ms, .now_ms = fw_config_now_ms(s->config)};
 	while (!rc && more) {
 		rc = old_matches_read(s, p, o->id, false, &more, err);
-		rc = rc ? rc : fw_store_match_put(s->st, p->match, p->n, true, err);
+		rc = rc ? rc : fw_store_match_put(service_store(s->service), p->match, p->n, true, err);
 		if (rc)
 			break;
 		of_batch += batch_count(d, p->match, p->n);
@@ -90,10 +90,10 @@ static int order_set_ended(struct fw_sender *s, const struct sender_order *o, st
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = fw_order_get(s->st, fw_str(o->name), &a, &order, err);
+	rc = fw_order_get(service_store(s->service), fw_str(o->name), &a, &order, err);
 	if (!rc && order.id == o->id && !order.broken && order.state == FW_ORDER_ACTIVE) {
 		order.state = FW_ORDER_ENDED;
-		rc = fw_order_put(s->st, &order, err);
+		rc = fw_order_put(service_store(s->service), &order, err);
 	}
 	fw_arena_finish(&a);
 	/* removed; or its query is invalid by now, so it matches nothing anyway */
@@ -129,7 +129,7 @@ static int dead_letters_prune(struct fw_sender *s, struct sender_order *o, struc
 		rc = old_matches_read(s, p, o->id, true, &more, err);
 		for (size_t i = 0; i < p->n; i++)
 			id[i] = p->match[i].change_id;
-		rc = rc ? rc : fw_store_match_remove(s->st, o->id, true, id, p->n, err);
+		rc = rc ? rc : fw_store_match_remove(service_store(s->service), o->id, true, id, p->n, err);
 	}
 	free(p);
 	return rc;
@@ -137,10 +137,10 @@ static int dead_letters_prune(struct fw_sender *s, struct sender_order *o, struc
 
 int sender_remove_orphans(struct fw_sender *s, int64_t order_id, struct fw_err *err)
 {
-	int rc = fw_store_match_remove(s->st, order_id, false, NULL, 0, err);
+	int rc = fw_store_match_remove(service_store(s->service), order_id, false, NULL, 0, err);
 
-	rc = rc ? rc : fw_store_match_remove(s->st, order_id, true, NULL, 0, err);
-	rc = rc ? rc : fw_order_delivery_remove(s->st, order_id, err);
+	rc = rc ? rc : fw_store_match_remove(service_store(s->service), order_id, true, NULL, 0, err);
+	rc = rc ? rc : fw_order_delivery_remove(service_store(s->service), order_id, err);
 	return rc;
 }
 

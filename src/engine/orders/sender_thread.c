@@ -12,6 +12,7 @@
 #include "engine/orders/exchange.h"
 #include "engine/orders/order_stream.h"
 #include "engine/orders/sender.h"
+#include "engine/settings.h"
 #include "store/stream.h"
 
 #define TIMEOUT_MS (7 * FW_SECOND_MS) /* of the connection, and again of the answer */
@@ -43,7 +44,7 @@ static void *thread_main(void *ctx)
 	t->next = s->ended;
 	s->ended = t;
 	pthread_mutex_unlock(&s->ended_lock);
-	sender_wake(s);
+	service_wake(s->service);
 	return NULL;
 }
 
@@ -72,7 +73,7 @@ static int thread_stream(struct sender_thread *t, int64_t timeout_ms, struct fw_
 		.message_id = fw_str(a->message_id),
 		.timeout_ms = timeout_ms,
 		.refuses = to.url ? thread_refuses : NULL, /* the store's own server is permitted */
-		.ctx = &a->s->net.guard,
+		.ctx = &service_net(a->s->service)->guard,
 		.row = t->row,
 		.n = a->n};
 	return rc;
@@ -86,7 +87,7 @@ static int thread_exchange(struct sender_thread *t, int64_t timeout_ms, struct f
 		.at_ms = a->order->delivery->d.since_ms,
 		.timeout_ms = timeout_ms,
 		.refuses = thread_refuses,
-		.ctx = &a->s->net.guard,
+		.ctx = &service_net(a->s->service)->guard,
 		.row = t->row,
 		.n = a->n};
 	return order_exchange_read(&a->arena, a->o.to, &t->exchange.to, err);
@@ -94,7 +95,7 @@ static int thread_exchange(struct sender_thread *t, int64_t timeout_ms, struct f
 
 static int thread_prepare(struct sender_thread *t, struct fw_err *err)
 {
-	int64_t timeout_ms = FW_MIN(TIMEOUT_MS, t->a->s->net.fetch.total_timeout_ms);
+	int64_t timeout_ms = FW_MIN(TIMEOUT_MS, service_net(t->a->s->service)->fetch.total_timeout_ms);
 
 	thread_rows(t);
 	return t->a->channel == FW_ORDER_AMQP ? thread_exchange(t, timeout_ms, err) : thread_stream(t, timeout_ms, err);
