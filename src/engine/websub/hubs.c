@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The hub thread of a server process. One process at a time, the leader, sends requests to hubs and
- * keeps the schedule of subscriptions. Every process stores its counts.
+ * The hubs of a server. One process at a time, the leader, sends requests to hubs and keeps the
+ * schedule of subscriptions. Every process stores its counts. The tasks:
  *
- * The thread runs an event loop with its own store connection, and uses the store from the loop: a
- * blocked loop does no harm here. Every 200 ms, or more often if websub_scan_ms is shorter, it runs
- * the tasks that are due:
- *
- *	open      opens the store after a failure
  *	counts    stores the counts of deliveries
- *	leader    renews or takes the record "leader". A dead leader loses it when its lease ends,
- *	          or at once if it is known to be dead
+ *	compare   a follower's: has the leader the same websub_url?
  *	messages  reads the messages to the leader: a hub has verified, a poll found entries that
  *	          its hub had not sent, a user switched a feed
  *	scan      reads all feeds, slice by slice, to find hubs that are new, moved or gone
- *	schedule  processes due subscriptions: requests, renewals, failures
+ *	due       processes due subscriptions: requests, renewals, failures
  *
  * After a failure of the store all state in memory is dropped, and read again.
  */
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -40,11 +33,7 @@
 #define SCAN_SHARE 10 /* scans take at most this fraction (1/10) of the time */
 #define RESPONSE_MAX ((size_t)64 << 10)
 
-/* A task's interval, at most that of the scans. */
-static int64_t task_interval_ms(const struct fw_hubs *h, int64_t usual_ms)
-{
-	return FW_MIN(usual_ms, h->config->websub_scan_ms);
-}
+enum { COUNTS, COMPARE, MESSAGES, SCAN, DUE, TASK_N };
 
 uint64_t hubs_random(void)
 {
@@ -126,10 +115,10 @@ void hub_item_remove(struct fw_hubs *h, struct hub_item *it)
 
 /* ---- the leader ---------------------------------------------------------- */
 
-static void hubs_drop_state(struct fw_hubs *h)
+static void hubs_drop_state(void *ctx)
 {
-	h->leads = false;
-	lead_drop(&h->lead);
+	struct fw_hubs *h = ctx;
+
 	atomic_store(&websub_meter.leads, false);
 	while (h->queue.first)
 		hub_item_remove(h, FW_HEAP_OF(h->queue.first, struct hub_item, node));
@@ -150,23 +139,13 @@ static int hubs_opened(void *ctx, struct fw_store *st, struct fw_err *err)
 	memcpy(h->key, key, sizeof(h->key));
 	h->has_key = true;
 	pthread_mutex_unlock(&h->key_lock);
-	h->st = st;
-	h->lead_ms = h->message_ms = h->scan_ms = h->counts_ms = 0;
 	return 0;
-}
-
-static void hubs_lost(void *ctx)
-{
-	struct fw_hubs *h = ctx;
-
-	hubs_drop_state(h);
-	h->st = NULL;
 }
 
 /* Removes a record that is invalid. */
 static int load_remove_invalid(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
-	int rc = fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, key, value, err);
+	int rc = fw_store_record_remove(service_store(h->service), WEBSUB_RECORD_KIND, key, value, err);
 
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
@@ -198,7 +177,7 @@ static int load_callback(void *ctx, struct fw_str key, struct fw_str value, stru
 
 	if (!callback_is_ours(h->key, token) || !websub_record_callback_read(value, a, &cb))
 		return load_remove_invalid(h, key, value, err);
-	rc = websub_record_sub_get(h->st, cb.feed_id, a, &s, err);
+	rc = websub_record_sub_get(service_store(h->service), cb.feed_id, a, &s, err);
 	if (rc == FW_ENOTFOUND || (!rc && !fw_str_eq(s.token, token) && !fw_str_eq(s.renewal, token)))
 		rc = hubs_retire_callback(h, token, err);
 	return rc;
@@ -217,7 +196,7 @@ static int leader_catch_up(struct fw_hubs *h, struct fw_err *err)
 		if (!it->active)
 			continue;
 		fw_arena_init(&a, 0);
-		rc = fw_store_feed_find(h->st, it->feed_id, FW_STR_NONE, &a, &f, err);
+		rc = fw_store_feed_find(service_store(h->service), it->feed_id, FW_STR_NONE, &a, &f, err);
 		if (!rc && f.push_until_ms)
 			rc = hubs_poll_soon(h, &f, CATCH_UP_MS, err);
 		rc = rc == FW_ENOTFOUND ? 0 : rc;
@@ -227,22 +206,19 @@ static int leader_catch_up(struct fw_hubs *h, struct fw_err *err)
 }
 
 /* Becomes the leader. until_ms: end of the previous leader's lease; 0: none. */
-static int leader_start(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
+static int leader_start(void *ctx, struct fw_store *st, int64_t until_ms, struct fw_err *err)
 {
-	int rc = websub_record_list(h->st, "feed/", load_sub, h, err);
+	struct fw_hubs *h = ctx;
+	int rc = websub_record_list(st, "feed/", load_sub, h, err);
 
-	rc = rc ? rc : websub_record_list(h->st, "cb/", load_callback, h, err);
-	rc = rc ? rc : websub_record_base_put(h->st, fw_buf_str(&h->base), fw_config_now_ms(h->config), err);
+	rc = rc ? rc : websub_record_list(st, "cb/", load_callback, h, err);
+	rc = rc ? rc : websub_record_base_put(st, fw_buf_str(&h->base), fw_config_now_ms(h->config), err);
 	if (!rc && until_ms < fw_config_now_ms(h->config) - GAP_MS)
 		rc = leader_catch_up(h, err);
-	if (rc) {
-		hubs_drop_state(h);
+	if (rc)
 		return rc;
-	}
-	h->leads = true;
 	atomic_store(&websub_meter.leads, true);
 	h->scan_after = 0;
-	h->scan_ms = 0;
 	fw_info("hubs: this process sends the requests to hubs; callbacks start with %s", fw_buf_str(&h->base).p);
 	return 0;
 }
@@ -251,14 +227,15 @@ static int leader_start(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
  * Warns if the leader has another websub_url: if it stops, all feeds are subscribed again with
  * ours.
  */
-static int leader_compare_base(struct fw_hubs *h, struct fw_err *err)
+static int leader_compare_base(void *ctx, struct fw_store *st, struct fw_err *err)
 {
+	struct fw_hubs *h = ctx;
 	struct fw_str base;
 	struct fw_arena a;
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = websub_record_base_get(h->st, &a, &base, err);
+	rc = websub_record_base_get(st, &a, &base, err);
 	if (!rc && base.len && !fw_str_eq(base, fw_buf_str(&h->base))) {
 		if (!h->base_logged)
 			fw_warn("hubs: websub_url differs from that of the server that sends requests to hubs (%.*s "
@@ -268,24 +245,6 @@ static int leader_compare_base(struct fw_hubs *h, struct fw_err *err)
 	}
 	fw_arena_finish(&a);
 	return rc;
-}
-
-/* Renews the record "leader", takes it, or finds that another process has it. */
-static int leader_elect(struct fw_hubs *h, struct fw_err *err)
-{
-	int64_t was_ms;
-	bool mine;
-	int rc = lead_take(&h->lead, h->st, &mine, &was_ms, err);
-
-	if (rc || (mine && h->leads))
-		return rc;
-	if (mine)
-		return leader_start(h, was_ms, err);
-	if (h->leads)
-		fw_warn("hubs: another process sends the requests to hubs now: this one was too slow, or its "
-			"clock is wrong");
-	hubs_drop_state(h);
-	return leader_compare_base(h, err);
 }
 
 /* ---- messages ------------------------------------------------------------ */
@@ -303,7 +262,7 @@ static int message_process(void *ctx, struct fw_str key, struct fw_str value, st
 	if (missed && websub_record_missed_read(value, &m) && fw_config_now_ms(h->config) < m.polled_ms + SUB_GRACE_MS)
 		return 0; /* the hub may still deliver it */
 	/* removed first, then processed: a message that arrives meanwhile stays */
-	rc = fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, key, value, err);
+	rc = fw_store_record_remove(service_store(h->service), WEBSUB_RECORD_KIND, key, value, err);
 	if (rc == FW_ENOTFOUND || !good)
 		return rc == FW_ENOTFOUND ? 0 : rc;
 	if (rc)
@@ -315,6 +274,11 @@ static int message_process(void *ctx, struct fw_str key, struct fw_str value, st
 			fw_str_eq(word, FW_STR("off")) ? HUBS_SWITCH_OFF :
 							 HUBS_UPDATE,
 		err);
+}
+
+static int messages_read(void *ctx, struct fw_store *st, struct fw_err *err)
+{
+	return websub_record_list(st, "ask/", message_process, ctx, err);
 }
 
 /* ---- the scan of all feeds ----------------------------------------------- */
@@ -361,32 +325,35 @@ static int scan_finish(struct fw_hubs *h, struct fw_err *err)
 	return rc;
 }
 
-static int scan_slice(struct fw_hubs *h, struct fw_err *err)
+static int scan_slice(void *ctx, struct fw_store *st, struct fw_err *err)
 {
+	struct fw_hubs *h = ctx;
 	struct feed_scan w = {.h = h};
 	struct fw_feed_query q = {.status = -1, .after_id = h->scan_after, .limit = SLICE};
 	int64_t began_ms = fw_mono_ms();
 	int rc;
 
 	fw_arena_init(&w.a, 0);
-	rc = fw_store_feed_list(h->st, &q, scan_on_feed, &w, err);
+	rc = fw_store_feed_list(st, &q, scan_on_feed, &w, err);
 	fw_arena_finish(&w.a);
 	for (size_t i = 0; i < w.changed_n && !rc; i++)
 		rc = hubs_update(h, w.changed[i], HUBS_UPDATE, err);
 	if (!rc && w.n < SLICE)
 		rc = scan_finish(h, err);
-	h->scan_ms = fw_mono_ms();
-	h->scan_ms += SCAN_SHARE * (h->scan_ms - began_ms) + (h->scan_after ? 0 : h->config->websub_scan_ms);
+	service_in(h->service, SCAN,
+		SCAN_SHARE * (fw_mono_ms() - began_ms) + (h->scan_after ? 0 : h->config->websub_scan_ms));
 	return rc;
 }
 
 /* ---- due subscriptions --------------------------------------------------- */
 
-static int items_process_due(struct fw_hubs *h, struct fw_err *err)
+static int items_process_due(void *ctx, struct fw_store *st, struct fw_err *err)
 {
+	struct fw_hubs *h = ctx;
 	int64_t now_ms = fw_config_now_ms(h->config), until_ms = fw_mono_ms() + STEP_MS;
 	int rc = 0;
 
+	(void)st;
 	while (!rc && h->queue.first && fw_mono_ms() < until_ms) {
 		struct hub_item *it = FW_HEAP_OF(h->queue.first, struct hub_item, node);
 
@@ -399,119 +366,78 @@ static int items_process_due(struct fw_hubs *h, struct fw_err *err)
 	return rc;
 }
 
-/* ---- the thread ---------------------------------------------------------- */
+/* ---- its life ------------------------------------------------------------ */
 
-static int counts_store(struct fw_hubs *h, struct fw_err *err)
+static int counts_store(void *ctx, struct fw_store *st, struct fw_err *err)
 {
+	const struct fw_hubs *h = ctx;
 	struct counts c;
 	int rc = 0;
 
 	while (!rc && websub_counts_take(&c)) {
-		rc = websub_record_counts_add(h->st, &c, fw_config_now_ms(h->config), err);
+		rc = websub_record_counts_add(st, &c, fw_config_now_ms(h->config), err);
 		if (rc)
 			websub_counts_return(&c);
 	}
 	return rc;
 }
 
-static bool task_is_due(int64_t *at_ms, int64_t gap_ms)
-{
-	int64_t now_ms = fw_mono_ms();
-
-	if (now_ms < *at_ms)
-		return false;
-	*at_ms = now_ms + gap_ms;
-	return true;
-}
-
-static int hubs_run_tasks(struct fw_hubs *h, struct fw_err *err)
-{
-	int rc = 0;
-
-	if (task_is_due(&h->counts_ms, task_interval_ms(h, COUNTS_MS)))
-		rc = counts_store(h, err);
-	if (!rc && task_is_due(&h->lead_ms, h->leads ? LEAD_RENEW_MS : task_interval_ms(h, WAIT_MS)))
-		rc = leader_elect(h, err);
-	if (rc || !h->leads)
-		return rc;
-	if (task_is_due(&h->message_ms, task_interval_ms(h, MESSAGES_MS)))
-		rc = websub_record_list(h->st, "ask/", message_process, h, err);
-	if (!rc && fw_mono_ms() >= h->scan_ms)
-		rc = scan_slice(h, err);
-	return rc ? rc : items_process_due(h, err);
-}
-
-static void hubs_on_tick(uv_timer_t *t)
-{
-	struct fw_hubs *h = t->data;
-	struct fw_err err = {0};
-	int rc;
-
-	if (store_link_wait_ms(&h->link) || !store_link_get(&h->link, &err))
-		return;
-	rc = hubs_run_tasks(h, &err);
-	(void)store_link_after_round(&h->link, rc, &err);
-}
-
-static void hubs_on_stop(uv_async_t *async)
-{
-	struct fw_hubs *h = async->data;
-	struct fw_err err = {0};
-
-	if (h->closing)
-		return;
-	h->closing = true;
-	if (h->st && counts_store(h, &err))
-		fw_warn("hubs: the counts of deliveries were not stored: %s", err.text);
-	assert(!h->leads || h->st); /* losing the store ends the lead */
-	lead_leave(&h->lead, h->st);
-	hubs_drop_state(h);
-	uv_timer_stop(&h->tick);
-	uv_close((uv_handle_t *)&h->tick, NULL);
-	uv_close((uv_handle_t *)&h->stop, NULL);
-	fw_fetcher_destroy(h->fetcher);
-}
-
-static void *hubs_thread_main(void *ctx)
+static void hubs_closing(void *ctx)
 {
 	struct fw_hubs *h = ctx;
+	struct fw_store *st = service_store(h->service);
+	struct fw_err err;
 
-	uv_run(&h->loop, UV_RUN_DEFAULT);
-	store_link_close(&h->link);
-	return NULL;
+	if (st && counts_store(h, st, &err))
+		fw_warn("hubs: the counts of deliveries were not stored: %s", err.text);
+	hubs_drop_state(h);
+}
+
+static void hubs_limits(struct fw_fetch_config *f)
+{
+	f->max_body_bytes = RESPONSE_MAX;
+}
+
+static int hubs_service_open(struct fw_hubs *h, struct fw_err *err)
+{
+	const int64_t most_ms = h->config->websub_scan_ms; /* of a task's interval */
+	const struct service_task task[TASK_N] = {
+		[COUNTS] = {FW_MIN(COUNTS_MS, most_ms), 0, counts_store},
+		[COMPARE] = {FW_MIN(WAIT_MS, most_ms), TASK_FOLLOWS, leader_compare_base},
+		[MESSAGES] = {FW_MIN(MESSAGES_MS, most_ms), TASK_LEADS, messages_read},
+		[SCAN] = {most_ms, TASK_LEADS, scan_slice},
+		[DUE] = {0, TASK_LEADS, items_process_due},
+	};
+	int rc = service_open(&(struct service_options){.config = h->config,
+				      .who = "hubs",
+				      .waits = "requests to hubs wait",
+				      .task = task,
+				      .task_n = TASK_N,
+				      .tick_ms = FW_MIN(TICK_MS, most_ms),
+				      .transfers = HUB_IN_FLIGHT_MAX,
+				      .limits = hubs_limits,
+				      .lead_kind = WEBSUB_RECORD_KIND,
+				      .leads = "sends the requests to hubs",
+				      .follow_ms = FW_MIN(WAIT_MS, most_ms),
+				      .won = leader_start,
+				      .opened = hubs_opened,
+				      .lost = hubs_drop_state,
+				      .closing = hubs_closing,
+				      .ctx = h},
+		&h->service, err);
+
+	return rc ? rc : service_start(h->service, err);
 }
 
 static void hubs_free(struct fw_hubs *h)
 {
+	service_close(h->service);
 	pthread_mutex_destroy(&h->key_lock);
 	explicit_bzero(h->key, sizeof(h->key));
 	fw_map_finish(&h->items);
 	fw_map_finish(&h->hubs);
 	fw_buf_finish(&h->base);
 	free(h);
-}
-
-static int hubs_open_loop(struct fw_hubs *h, struct fw_err *err)
-{
-	int rc;
-
-	if (uv_loop_init(&h->loop))
-		return fw_err_set(err, FW_EIO, "hubs: cannot create the event loop: %s", strerror(errno));
-	h->net.fetch.max_body_bytes = RESPONSE_MAX;
-	rc = fw_fetcher_create(&h->loop, &h->net.fetch, &h->fetcher, err);
-	if (!rc && uv_async_init(&h->loop, &h->stop, hubs_on_stop)) {
-		fw_fetcher_destroy(h->fetcher);
-		uv_run(&h->loop, UV_RUN_DEFAULT);
-		rc = fw_err_set(err, FW_EIO, "hubs: cannot create the event loop: %s", strerror(errno));
-	}
-	if (rc) {
-		uv_loop_close(&h->loop);
-		return rc;
-	}
-	uv_timer_init(&h->loop, &h->tick);
-	h->stop.data = h->tick.data = h;
-	uv_timer_start(&h->tick, hubs_on_tick, 0, (uint64_t)task_interval_ms(h, TICK_MS));
-	return 0;
 }
 
 int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err *err)
@@ -526,33 +452,16 @@ int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err 
 	if (!h)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	h->config = c;
-	h->link = (struct store_link){.config = c,
-		.who = "hubs",
-		.waits = "requests to hubs wait",
-		.opened = hubs_opened,
-		.lost = hubs_lost,
-		.ctx = h};
 	h->scan = 1;
 	pthread_mutex_init(&h->key_lock, NULL);
 	fw_heap_init(&h->queue, hub_item_before);
 	fw_map_init(&h->items, hubs_random());
 	fw_map_init(&h->hubs, hubs_random());
-	lead_init(&h->lead, WEBSUB_RECORD_KIND);
 	rc = callback_base(c->websub_url, &h->base, err);
-	rc = rc ? rc : fw_settings_net(c, HUB_IN_FLIGHT_MAX, &h->net, err);
-	rc = rc ? rc : hubs_open_loop(h, err);
+	rc = rc ? rc : hubs_service_open(h, err);
 	if (rc) {
 		hubs_free(h);
 		return rc;
-	}
-	rc = pthread_create(&h->thread, NULL, hubs_thread_main, h);
-	if (rc) {
-		fw_err_set(err, FW_EIO, "hubs: cannot start the thread: %s", strerror(rc));
-		hubs_on_stop(&h->stop);
-		uv_run(&h->loop, UV_RUN_DEFAULT);
-		uv_loop_close(&h->loop);
-		hubs_free(h);
-		return FW_EIO;
 	}
 	*out = h;
 	return 0;
@@ -560,20 +469,16 @@ int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err 
 
 void fw_hubs_stop(struct fw_hubs *h)
 {
-	if (!h || h->joined)
+	if (!h)
 		return;
-	uv_async_send(&h->stop);
-	pthread_join(h->thread, NULL);
-	uv_loop_close(&h->loop);
-	h->joined = true;
+	service_close(h->service);
+	h->service = NULL;
 }
 
 void fw_hubs_close(struct fw_hubs *h)
 {
-	if (!h)
-		return;
-	fw_hubs_stop(h);
-	hubs_free(h);
+	if (h)
+		hubs_free(h);
 }
 
 bool fw_hubs_check_token(struct fw_hubs *h, struct fw_str token)

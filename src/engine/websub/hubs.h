@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The hub thread: what hubs.c (the leader, the schedule of subscriptions) and hubs_request.c (one
- * feed, one hub) share. All of it runs on the hub thread, except key and has_key.
+ * The hubs' service: what hubs.c (the leader, the schedule of subscriptions) and hubs_request.c
+ * (one feed, one hub) share. All of it runs on the service's thread, except key and has_key.
  */
 #ifndef FW_ENGINE_HUBS_H
 #define FW_ENGINE_HUBS_H
 
 #include <pthread.h>
-#include <uv.h>
 
-#include "api/store_link.h"
+#include "api/service.h"
 #include "base/heap.h"
 #include "base/map.h"
-#include "engine/lead.h"
-#include "engine/settings.h"
 #include "engine/websub/websub.h"
 #include "engine/websub/websub_requests.h"
 #include "feedwheel/deliver.h"
+#include "fetch/fetch.h"
 
 #define HUB_IN_FLIGHT_MAX 16 /* concurrent requests */
 
@@ -57,26 +55,13 @@ struct hub_request {
 struct fw_hubs {
 	const struct fw_config *config;
 	struct fw_buf base;
-	pthread_t thread;
+	struct service *service;
 	pthread_mutex_t key_lock; /* guards has_key and, for other threads, key */
-	bool has_key, joined;
+	bool has_key;
 	unsigned char key[SUB_KEY_LEN];
-	uv_loop_t loop;
-	uv_async_t stop;
-	uv_timer_t tick;
-	struct fw_net net;
-	struct fw_fetcher *fetcher;
-	bool closing;
-
-	struct store_link link;
-	struct fw_store *st; /* the link's; NULL: unavailable */
-	/* next time for each task; monotonic */
-	int64_t counts_ms, lead_ms, message_ms, scan_ms;
 	bool base_logged;
 
 	/* while this process is the leader */
-	bool leads;
-	struct lead lead;
 	struct fw_map items;  /* subscriptions, by the bytes of feed_id */
 	struct fw_heap queue; /* all items, by at_ms */
 	struct fw_map hubs;   /* by host */

@@ -37,11 +37,11 @@ static int sub_view_open(struct fw_hubs *h, int64_t feed_id, struct sub_view *v,
 
 	*v = (struct sub_view){.now_ms = fw_config_now_ms(h->config)};
 	fw_arena_init(&v->a, 0);
-	rc = websub_record_sub_get(h->st, feed_id, &v->a, &v->s, err);
+	rc = websub_record_sub_get(service_store(h->service), feed_id, &v->a, &v->s, err);
 	v->has_sub = !rc;
 	if (rc && rc != FW_ENOTFOUND)
 		return rc;
-	rc = fw_store_feed_find(h->st, feed_id, FW_STR_NONE, &v->a, &v->feed, err);
+	rc = fw_store_feed_find(service_store(h->service), feed_id, FW_STR_NONE, &v->a, &v->feed, err);
 	v->has_feed = !rc;
 	if (rc && rc != FW_ENOTFOUND)
 		return rc;
@@ -61,7 +61,7 @@ int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms
 
 	if (f->status != FW_FEED_ACTIVE || f->due_at_ms <= at_ms)
 		return 0;
-	return fw_store_feed_set(h->st, &due, FW_SET_DUE, err);
+	return fw_store_feed_set(service_store(h->service), &due, FW_SET_DUE, err);
 }
 
 /* Tells the schedule whether a hub delivers the feed. */
@@ -73,7 +73,7 @@ static int sub_view_set_push(struct fw_hubs *h, struct sub_view *v, struct fw_er
 
 	if (!v->has_feed || until_ms == v->feed.push_until_ms)
 		return 0;
-	rc = fw_store_feed_set(h->st, &f, FW_SET_PUSH, err);
+	rc = fw_store_feed_set(service_store(h->service), &f, FW_SET_PUSH, err);
 	if (!rc && !until_ms)
 		rc = hubs_poll_soon(h, &v->feed, SOON_MS, err);
 	return rc == FW_ENOTFOUND ? 0 : rc;
@@ -158,7 +158,7 @@ static int callback_create(
 	struct fw_hubs *h, struct sub_view *v, struct fw_str *at, struct callback *out, struct fw_err *err)
 {
 	char *token = fw_arena_alloc(&v->a, SUB_TOKEN_LEN + 1), *secret = fw_arena_alloc(&v->a, SUB_SECRET_LEN + 1);
-	int rc = at->len ? websub_record_callback_remove(h->st, *at, err) : 0;
+	int rc = at->len ? websub_record_callback_remove(service_store(h->service), *at, err) : 0;
 
 	if (rc)
 		return rc;
@@ -174,7 +174,7 @@ static int callback_create(
 		.lease_requested_ms = h->config->websub_lease_ms};
 	if (sub_may_have_secret(h, &v->s))
 		out->secret = (struct fw_str){secret, SUB_SECRET_LEN};
-	return websub_record_callback_put(h->st, out, v->now_ms, err);
+	return websub_record_callback_put(service_store(h->service), out, v->now_ms, err);
 }
 
 static int unsubscribe_at(struct fw_hubs *h, int64_t feed_id, struct fw_str token, int64_t at_ms, struct fw_err *err)
@@ -191,15 +191,15 @@ int hubs_retire_callback(struct fw_hubs *h, struct fw_str token, struct fw_err *
 	if (!token.len)
 		return 0;
 	fw_arena_init(&a, 0);
-	rc = websub_record_callback_get(h->st, token, &a, &cb, err);
+	rc = websub_record_callback_get(service_store(h->service), token, &a, &cb, err);
 	if (!rc &&
 		(cb.cloud || cb.state == CALLBACK_DENIED || cb.state == CALLBACK_UNSUBSCRIBED ||
 			(cb.state == CALLBACK_REQUESTED && !cb.decided_ms))) {
 		/* no hub uses it: verifying it now gives 404 */
-		rc = websub_record_callback_remove(h->st, token, err);
+		rc = websub_record_callback_remove(service_store(h->service), token, err);
 	} else if (!rc) {
 		cb.state = CALLBACK_UNSUBSCRIBING;
-		rc = websub_record_callback_put(h->st, &cb, fw_config_now_ms(h->config), err);
+		rc = websub_record_callback_put(service_store(h->service), &cb, fw_config_now_ms(h->config), err);
 		rc = rc ? rc : unsubscribe_at(h, cb.feed_id, token, 0, err);
 	}
 	fw_arena_finish(&a);
@@ -234,7 +234,7 @@ static int sub_on_verified(struct fw_hubs *h, struct sub_view *v, const struct c
 	v->s.token = v->s.renewal;
 	v->s.renewal = FW_STR_NONE;
 	/* stored before the old callback is retired: a crash in between is harmless */
-	rc = websub_record_sub_put(h->st, &v->s, v->now_ms, err);
+	rc = websub_record_sub_put(service_store(h->service), &v->s, v->now_ms, err);
 	/* the old callback accepts deliveries that are on their way */
 	return rc ?
 		rc :
@@ -249,7 +249,7 @@ static int callback_apply(struct fw_hubs *h, struct sub_view *v, struct fw_str t
 
 	if (!v->has_sub || !token.len)
 		return 0;
-	rc = websub_record_callback_get(h->st, token, &v->a, &cb, err);
+	rc = websub_record_callback_get(service_store(h->service), token, &v->a, &cb, err);
 	if (rc)
 		return rc == FW_ENOTFOUND ? 0 : rc;
 	if (cb.state == CALLBACK_ACTIVE && (cb.decided_ms > v->s.verified_ms || fw_str_eq(token, v->s.renewal)))
@@ -332,7 +332,7 @@ static int hub_request_start(struct fw_hubs *h, struct hub_item *it, struct hub 
 	(void)fw_str_copy(k->token, sizeof(k->token), token);
 	k->fetch = (struct fw_fetch){
 		.url = fw_buf_str(&k->url), .post = fw_buf_str(&k->form), .done = hub_request_done, .ctx = k};
-	rc = k->form.rc || k->url.rc ? fw_no_memory(err) : fw_fetch_start(h->fetcher, &k->fetch, err);
+	rc = k->form.rc || k->url.rc ? fw_no_memory(err) : fw_fetch_start(service_fetcher(h->service), &k->fetch, err);
 	if (rc) {
 		hub_request_free(k);
 		return rc;
@@ -349,8 +349,8 @@ static int subscription_remove(struct fw_hubs *h, struct sub_view *v, struct hub
 {
 	int rc = callbacks_retire(h, v, err);
 
-	rc = rc ? rc : websub_record_feed_remove(h->st, "feed", v->desired.feed_id, err);
-	rc = rc ? rc : websub_record_feed_remove(h->st, "n", v->desired.feed_id, err);
+	rc = rc ? rc : websub_record_feed_remove(service_store(h->service), "feed", v->desired.feed_id, err);
+	rc = rc ? rc : websub_record_feed_remove(service_store(h->service), "n", v->desired.feed_id, err);
 	v->has_sub = false;
 	rc = rc ? rc : sub_view_set_push(h, v, err);
 	if (!rc && it)
@@ -364,7 +364,7 @@ static int subscription_switch(struct fw_hubs *h, struct sub_view *v, enum hubs_
 	if (how == HUBS_SWITCH_ON) {
 		struct hub *hub = v->has_sub ? hub_get(h, v->s.hub) : NULL;
 		/* a user's request has no rate limit */
-		int rc = websub_record_feed_remove(h->st, "brake", v->desired.feed_id, err);
+		int rc = websub_record_feed_remove(service_store(h->service), "brake", v->desired.feed_id, err);
 
 		if (rc)
 			return rc;
@@ -398,7 +398,7 @@ static int hub_request_callback(
 		v->s.renewal = FW_STR_NONE;
 	}
 	if (!rc && !fresh && at->len)
-		rc = websub_record_callback_get(h->st, *at, &v->a, out, err);
+		rc = websub_record_callback_get(service_store(h->service), *at, &v->a, out, err);
 	else
 		rc = rc ? rc : FW_ENOTFOUND;
 	/* none exists, or retention deleted it */
@@ -426,13 +426,15 @@ static void sub_note_cooldown(struct sub_view *v, const struct hub *hub, int64_t
 static int sub_rate_limit(struct fw_hubs *h, struct sub_view *v, bool *may_send, struct fw_err *err)
 {
 	int64_t rate_ms, was_ms;
-	int rc = websub_record_rate_get(h->st, v->s.feed_id, &rate_ms, err);
+	int rc = websub_record_rate_get(service_store(h->service), v->s.feed_id, &rate_ms, err);
 
 	if (rc)
 		return rc;
 	was_ms = rate_ms;
 	*may_send = sub_rate_take(&v->s, &rate_ms, sub_request_gap_ms(h->config->websub_lease_ms), v->now_ms);
-	return rate_ms != was_ms ? websub_record_rate_put(h->st, v->s.feed_id, rate_ms, v->now_ms, err) : 0;
+	return rate_ms != was_ms ?
+		websub_record_rate_put(service_store(h->service), v->s.feed_id, rate_ms, v->now_ms, err) :
+		0;
 }
 
 /* Processes a due subscription. *at_ms: when it is due next. */
@@ -449,14 +451,14 @@ static int subscription_run_due(
 		hub_failed(hub, v->now_ms);
 	*at_ms = v->s.next_ms;
 	if (v->s.next_ms > v->now_ms)
-		return websub_record_sub_put(h->st, &v->s, v->now_ms, err);
+		return websub_record_sub_put(service_store(h->service), &v->s, v->now_ms, err);
 	hub = hub_get(h, v->s.hub); /* the failure may have selected the next hub */
 	if (!hub)
 		return fw_no_memory(err);
 	if (!v->s.held && v->desired.hub_n && !hub_take_slot(h, it, hub, v->now_ms, at_ms)) {
 		if (v->now_ms < hub->cooldown_until_ms)
 			sub_note_cooldown(v, hub, at_ms);
-		return websub_record_sub_put(h->st, &v->s, v->now_ms, err);
+		return websub_record_sub_put(service_store(h->service), &v->s, v->now_ms, err);
 	}
 	may_send = sub_due(&v->s, &v->desired, v->now_ms, hubs_random(), &fresh);
 	if (may_send)
@@ -470,7 +472,7 @@ static int subscription_run_due(
 		sub_schedule(&v->s, v->now_ms + SUB_SILENCE_MS);
 	}
 	*at_ms = v->s.next_ms;
-	rc = rc ? rc : websub_record_sub_put(h->st, &v->s, v->now_ms, err);
+	rc = rc ? rc : websub_record_sub_put(service_store(h->service), &v->s, v->now_ms, err);
 	if (may_send && !rc)
 		rc = hub_request_start(h, it, hub, v->s.hub, cb.token, &form, err);
 	fw_buf_finish(&form);
@@ -513,7 +515,7 @@ static int subscription_sync(
 	if (v->s.next_ms <= v->now_ms && !it->request)
 		rc = subscription_run_due(h, v, it, &at_ms, err);
 	else
-		rc = websub_record_sub_put(h->st, &v->s, v->now_ms, err);
+		rc = websub_record_sub_put(service_store(h->service), &v->s, v->now_ms, err);
 	rc = rc ? rc : sub_view_set_push(h, v, err);
 	hub_item_set_active(it, v->s.state == FW_WEBSUB_ACTIVE);
 	if (v->s.distrust_ms > v->now_ms)
@@ -525,7 +527,7 @@ static int subscription_sync(
 static int sub_note_missed(struct fw_hubs *h, struct sub_view *v, const struct missed *m, struct fw_err *err)
 {
 	struct counts n;
-	int rc = websub_record_counts_get(h->st, v->s.feed_id, &v->a, &n, err);
+	int rc = websub_record_counts_get(service_store(h->service), v->s.feed_id, &v->a, &n, err);
 
 	if (rc || !sub_missed(&v->s, m->polled_ms, m->before_ms, n.last_ms, v->now_ms))
 		return rc;
@@ -590,14 +592,16 @@ int hubs_unsubscribe(struct fw_hubs *h, struct hub_item *it, struct fw_err *err)
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = websub_record_callback_get(h->st, fw_str(it->token), &a, &cb, err);
+	rc = websub_record_callback_get(service_store(h->service), fw_str(it->token), &a, &cb, err);
 	if (!rc && cb.state == CALLBACK_UNSUBSCRIBING && now_ms < cb.next_ms) {
 		hub_item_schedule(h, it, cb.next_ms);
 		goto out;
 	}
 	if (rc || cb.state == CALLBACK_UNSUBSCRIBED || cb.state == CALLBACK_DENIED || cb.try_n >= UNSUBSCRIBE_TRIES ||
 		cb.lease_ms + cb.decided_ms < now_ms - FW_DAY_MS) {
-		rc = rc == FW_ENOTFOUND ? 0 : rc ? rc : websub_record_callback_remove(h->st, fw_str(it->token), err);
+		rc = rc == FW_ENOTFOUND ? 0 :
+			rc              ? rc :
+			     websub_record_callback_remove(service_store(h->service), fw_str(it->token), err);
 		if (!rc)
 			hub_item_remove(h, it);
 		goto out;
@@ -612,7 +616,7 @@ int hubs_unsubscribe(struct fw_hubs *h, struct hub_item *it, struct fw_err *err)
 	cb.next_ms = now_ms + (SUB_SILENCE_MS << 2 * (cb.try_n - 1));
 	s = (struct sub){.feed_id = cb.feed_id, .hub = cb.hub, .topic = cb.topic, .base = fw_buf_str(&h->base)};
 	subscribe_form_write(&s, false, cb.token, FW_STR_NONE, 0, &form);
-	rc = websub_record_callback_put(h->st, &cb, now_ms, err);
+	rc = websub_record_callback_put(service_store(h->service), &cb, now_ms, err);
 	rc = rc ? rc : hub_request_start(h, it, hub, cb.hub, cb.token, &form, err);
 	hub_item_schedule(h, it, cb.next_ms);
 out:
