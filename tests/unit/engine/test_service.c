@@ -16,6 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static char trace[400]; /* a letter for each call, but repeated ones; under the lock, as the next */
 static int open_rc, first_rc, left_n;
+static int64_t tick_ms, later_ms;
 static bool mine, is_idle;
 static struct service *s;
 static struct fw_err err;
@@ -119,7 +120,7 @@ static int run_offline(void *ctx, struct fw_store *st, struct fw_err *e)
 {
 	(void)ctx;
 	(void)e;
-	return note(st ? 'n' : 'x', NULL);
+	return note(st ? 'n' : service_store(s) ? 'b' : 'x', NULL);
 }
 
 static int on_won(void *ctx, struct fw_store *st, int64_t until_ms, struct fw_err *e)
@@ -171,6 +172,7 @@ static void starts(const struct service_task *task, size_t n, bool leads, bool w
 		.waits = "all wait",
 		.task = task,
 		.task_n = n,
+		.tick_ms = tick_ms,
 		.stop_ms = FW_HOUR_MS,
 		.lead_kind = leads ? FW_STR("tests") : FW_STR_NONE,
 		.leads = "tests",
@@ -222,6 +224,52 @@ START_TEST(a_task_runs_without_the_store_if_it_says_so)
 	open_rc = 0;
 	pthread_mutex_unlock(&lock);
 	wait_for("2n");
+	service_close(s);
+}
+END_TEST
+
+/* It waits for the next try; the connection is kept. */
+START_TEST(a_store_that_is_busy_is_not_lost)
+{
+	const struct service_task task[] = {{0, TASK_OFFLINE, run_offline}, {0, 0, run_first}};
+
+	first_rc = FW_EAGAIN;
+	tick_ms = 1;
+	starts(task, FW_N(task), false, false);
+	wait_for("on1b");
+	service_close(s);
+}
+END_TEST
+
+static int run_later(void *ctx, struct fw_store *st, struct fw_err *e)
+{
+	(void)ctx;
+	(void)st;
+	(void)e;
+	service_in(s, 0, later_ms);
+	return note(strchr(trace, 'w') ? 'v' : 'w', NULL);
+}
+
+START_TEST(a_task_of_each_round_makes_one_later)
+{
+	const struct service_task task[] = {{0, 0, run_later}};
+
+	later_ms = 1;
+	starts(task, FW_N(task), false, false);
+	wait_for("wv");
+	service_close(s);
+}
+END_TEST
+
+START_TEST(a_task_of_each_round_runs_when_woken)
+{
+	const struct service_task task[] = {{0, 0, run_later}};
+
+	later_ms = FW_HOUR_MS;
+	starts(task, FW_N(task), false, false);
+	wait_for("w");
+	service_wake(s);
+	wait_for("wv");
 	service_close(s);
 }
 END_TEST
@@ -326,8 +374,10 @@ END_TEST
 int main(void)
 {
 	const TTest *const all[] = {tasks_run_in_the_order_of_their_table, an_error_ends_the_round_and_the_connection,
-		a_task_runs_without_the_store_if_it_says_so, the_lead_is_won_lost_and_given_back,
-		a_stop_waits_until_the_owner_is_idle, one_that_was_not_started_closes, ten_threads_wake_it};
+		a_task_runs_without_the_store_if_it_says_so, a_store_that_is_busy_is_not_lost,
+		a_task_of_each_round_makes_one_later, a_task_of_each_round_runs_when_woken,
+		the_lead_is_won_lost_and_given_back, a_stop_waits_until_the_owner_is_idle,
+		one_that_was_not_started_closes, ten_threads_wake_it};
 	TCase *tc = tcase_create("service");
 	Suite *suite = suite_create("unit engine service");
 
