@@ -41,6 +41,25 @@ FW_DEFINE_MIN_MAX(d, double)
 #define FW_MIN(a, b) FW_NUMBER_GENERIC(fw_min, a, b)
 #define FW_MAX(a, b) FW_NUMBER_GENERIC(fw_max, a, b)
 
+/* -1, 0 or 1, as qsort() wants it. */
+#define FW_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+/* Define a static function for qsort() and bsearch() of elements of this type, by a member. */
+#define FW_COMPARE(name, type, member)                 \
+	static int name(const void *a, const void *b)  \
+	{                                              \
+		const type *x = a, *y = b;             \
+                                                       \
+		return FW_ORDER(x->member, y->member); \
+	}
+/* By one member, and by a second one where that is equal. */
+#define FW_COMPARE_BY(name, type, first, second)                                                             \
+	static int name(const void *a, const void *b)                                                        \
+	{                                                                                                    \
+		const type *x = a, *y = b;                                                                   \
+                                                                                                             \
+		return x->first != y->first ? FW_ORDER(x->first, y->first) : FW_ORDER(x->second, y->second); \
+	}
+
 static inline struct fw_str fw_str(const char *s)
 {
 	return (struct fw_str){s, s ? strlen(s) : 0};
@@ -49,6 +68,15 @@ static inline struct fw_str fw_str(const char *s)
 static inline bool fw_str_eq(struct fw_str a, struct fw_str b)
 {
 	return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
+}
+
+/* By their bytes; a prefix comes first. */
+static inline int fw_str_order(struct fw_str a, struct fw_str b)
+{
+	size_t n = FW_MIN(a.len, b.len);
+	int d = n ? memcmp(a.p, b.p, n) : 0;
+
+	return d ? d : FW_ORDER(a.len, b.len);
 }
 
 static inline int fw_lower(int c)

@@ -146,14 +146,7 @@ struct row_place {
 	size_t at;
 };
 
-static int row_place_compare(const void *a, const void *b)
-{
-	const struct row_place *x = a, *y = b;
-
-	if (x->date_ms != y->date_ms)
-		return x->date_ms < y->date_ms ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
+FW_COMPARE_BY(row_place_compare, struct row_place, date_ms, at)
 
 /* Do more dates rise than fall, from entry to entry? Then the document lists the oldest first. */
 static bool row_places_rise(const struct row_place *place, size_t n)
@@ -166,7 +159,7 @@ static bool row_places_rise(const struct row_place *place, size_t n)
 		if (ms == FW_NO_DATE)
 			continue;
 		if (last_ms != FW_NO_DATE)
-			rises += (ms > last_ms) - (ms < last_ms);
+			rises += FW_ORDER(ms, last_ms);
 		last_ms = ms;
 	}
 	return rises > 0;

@@ -75,14 +75,7 @@ int timeline_add(struct timeline *t, const struct fw_visit *v)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static int bar_by_time(const void *x, const void *y)
-{
-	const struct timeline_bar *a = x, *b = y;
-
-	if (a->visit.at_ms != b->visit.at_ms)
-		return a->visit.at_ms < b->visit.at_ms ? -1 : 1;
-	return a->visit.slot < b->visit.slot ? -1 : a->visit.slot > b->visit.slot;
-}
+FW_COMPARE_BY(bar_by_time, struct timeline_bar, visit.at_ms, visit.slot)
 
 /* The row of the bar's slot if free, else the first free row, else a new one. */
 static uint32_t timeline_row_for(int64_t *end, uint32_t *n, const struct timeline_bar *b)
@@ -179,7 +172,7 @@ int timeline_by_us(const void *x, const void *y)
 {
 	int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
 
-	return a < b ? -1 : a > b;
+	return FW_ORDER(a, b);
 }
 
 /*
@@ -210,12 +203,7 @@ struct event {
 	int by;   /* 1, or -1 */
 };
 
-static int event_by_time(const void *x, const void *y)
-{
-	const struct event *a = x, *b = y;
-
-	return a->at_us < b->at_us ? -1 : a->at_us > b->at_us;
-}
+FW_COMPARE(event_by_time, struct event, at_us)
 
 static size_t event_put_stay(struct event *e, size_t n, int kind, int64_t from_us, int64_t until_us)
 {
@@ -233,7 +221,7 @@ static int bar_by_host(const void *x, const void *y)
 
 	if (d || a->host.len != b->host.len)
 		return d ? d : a->host.len < b->host.len ? -1 : 1;
-	return a->from_us < b->from_us ? -1 : a->from_us > b->from_us;
+	return FW_ORDER(a->from_us, b->from_us);
 }
 
 /* Insert end_us into the host's max latest ends, in falling order. */

@@ -177,16 +177,9 @@ static uint32_t entry_words_find(const struct entry_words *w, struct fw_str word
 	return w->word_n ? *words_slot(w, word, entry_word_hash(word)) - 1 : ENTRY_WORD_NONE; /* 0 - 1: none */
 }
 
-static int words_compare(struct fw_str a, struct fw_str b)
-{
-	int c = memcmp(a.p, b.p, FW_MIN(a.len, b.len));
-
-	return c ? c : (a.len > b.len) - (a.len < b.len);
-}
-
 static int words_order(const void *a, const void *b)
 {
-	return words_compare(*(const struct fw_str *)a, *(const struct fw_str *)b);
+	return fw_str_order(*(const struct fw_str *)a, *(const struct fw_str *)b);
 }
 
 static bool words_sort(struct entry_words *w)
@@ -215,7 +208,7 @@ static bool words_have_prefix(struct entry_words *w, struct fw_str prefix)
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (words_compare(w->sorted[mid], prefix) < 0)
+		if (fw_str_order(w->sorted[mid], prefix) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;

@@ -172,12 +172,7 @@ static int account_hit_add(void *ctx, const struct fw_entry_row *e)
 	return ((struct fw_buf *)ctx)->rc;
 }
 
-static int account_hit_compare(const void *a, const void *b)
-{
-	const struct account_hit *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+FW_COMPARE(account_hit_compare, struct account_hit, id)
 
 /*
  * The entries that match the search, among those of the feeds that the stream can have: what an

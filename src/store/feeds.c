@@ -144,14 +144,7 @@ static int due_add(void *ctx, const struct store_due *d)
 	return 0;
 }
 
-static int due_row_compare(const void *a, const void *b)
-{
-	const struct fw_due_row *x = a, *y = b;
-
-	if (x->due_at_ms != y->due_at_ms)
-		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
-}
+FW_COMPARE_BY(due_row_compare, struct fw_due_row, due_at_ms, feed_id)
 
 int fw_store_due_list(
 	struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err)

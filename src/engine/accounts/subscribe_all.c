@@ -44,7 +44,7 @@ static int all_compare(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return (x > y) - (x < y);
+	return FW_ORDER(x, y);
 }
 
 static bool all_has(const struct fw_buf *ids, int64_t id)

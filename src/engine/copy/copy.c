@@ -259,12 +259,7 @@ static int batch_on_old_visit(void *ctx, const struct fw_visit *v)
 	return v->id > c->known.last_visit_id ? 0 : batch_add_visit(c, v);
 }
 
-static int visit_by_id(const void *a, const void *b)
-{
-	const struct fw_visit *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
+FW_COMPARE(visit_by_id, struct fw_visit, id)
 
 /* The visits come newest first for each feed; a load needs them in order of id. */
 static int copy_flush_feeds(struct copy *c)

@@ -53,7 +53,7 @@ static int fingerprint_id_compare(const void *key, const void *at)
 {
 	int64_t a = *(const int64_t *)key, b = ((const struct copy_fingerprint *)at)->id;
 
-	return (a > b) - (a < b);
+	return FW_ORDER(a, b);
 }
 
 struct copy_fingerprint *copy_fingerprint_find(const struct copy_fingerprints *p, int64_t id)

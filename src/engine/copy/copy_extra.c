@@ -145,13 +145,6 @@ static const union thing *side_current(struct sides *s, struct side *d, int *rc)
 	return *rc || d->i == d->n ? NULL : &d->at[d->i];
 }
 
-static int str_compare(struct fw_str a, struct fw_str b)
-{
-	int d = memcmp(a.p, b.p, FW_MIN(a.len, b.len));
-
-	return d ? d : (a.len > b.len) - (a.len < b.len);
-}
-
 /* Orders two rows of the two stores. */
 static int extra_order(enum copy_kind kind, const union thing *a, const union thing *b)
 {
@@ -161,8 +154,8 @@ static int extra_order(enum copy_kind kind, const union thing *a, const union th
 		return !a - !b;
 	if (kind != COPY_RECORDS)
 		return (extra_id(kind, a) > extra_id(kind, b)) - (extra_id(kind, a) < extra_id(kind, b));
-	d = str_compare(a->record.kind, b->record.kind);
-	return d ? d : str_compare(a->record.key, b->record.key);
+	d = fw_str_order(a->record.kind, b->record.kind);
+	return d ? d : fw_str_order(a->record.key, b->record.key);
 }
 
 static bool extra_equal(enum copy_kind kind, const union thing *a, const union thing *b)

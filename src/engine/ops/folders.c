@@ -73,12 +73,7 @@ static int folder_feed(void *ctx, const struct fw_feed *f)
 	return 0;
 }
 
-static int folder_feed_compare(const void *a, const void *b)
-{
-	const struct folder_of_feed *x = a, *y = b;
-
-	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
-}
+FW_COMPARE(folder_feed_compare, struct folder_of_feed, feed_id)
 
 static int folder_count(void *ctx, int64_t feed_id, int64_t n)
 {
@@ -101,7 +96,7 @@ static int folder_compare(const void *a, const void *b)
 		if (x.p[i] != y.p[i])
 			return x.p[i] == '/' ? -1 : y.p[i] == '/' ? 1 : (unsigned char)x.p[i] - (unsigned char)y.p[i];
 	}
-	return (x.len > y.len) - (x.len < y.len);
+	return FW_ORDER(x.len, y.len);
 }
 
 /* From the last to the first: what is below comes before. */

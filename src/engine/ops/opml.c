@@ -10,11 +10,8 @@
 static int opml_by_folder(const void *x, const void *y)
 {
 	const struct fw_opml_item *a = x, *b = y;
-	size_t n = FW_MIN(a->folder.len, b->folder.len);
-	int d = n ? memcmp(a->folder.p, b->folder.p, n) : 0;
+	int d = fw_str_order(a->folder, b->folder);
 
-	if (!d && a->folder.len != b->folder.len)
-		d = a->folder.len < b->folder.len ? -1 : 1;
 	return d ? d : a->at < b->at ? -1 : 1;
 }
 

@@ -37,12 +37,7 @@ static int status_counts_add(void *ctx, int64_t order_id, int64_t pending_n, int
 	return 0;
 }
 
-static int status_by_order(const void *a, const void *b)
-{
-	const struct status_count *x = a, *y = b;
-
-	return (x->order_id > y->order_id) - (x->order_id < y->order_id);
-}
+FW_COMPARE(status_by_order, struct status_count, order_id)
 
 static int status_counts_read(struct fw_store *st, struct status_counts *k, struct fw_err *err)
 {

@@ -51,14 +51,7 @@ struct due_set {
 
 /* ---- a read of one shard --------------------------------------------------------------------- */
 
-static int due_row_by_due(const void *a, const void *b)
-{
-	const struct store_due *x = a, *y = b;
-
-	if (x->due_at_ms != y->due_at_ms)
-		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
-}
+FW_COMPARE_BY(due_row_by_due, struct store_due, due_at_ms, feed_id)
 
 static int due_row_by_host(const void *a, const void *b)
 {
@@ -571,9 +564,8 @@ static int due_item_by_due(const void *a, const void *b)
 {
 	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
 
-	if (x->due_at_ms != y->due_at_ms)
-		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return x->item.feed_id < y->item.feed_id ? -1 : x->item.feed_id > y->item.feed_id;
+	return x->due_at_ms != y->due_at_ms ? FW_ORDER(x->due_at_ms, y->due_at_ms) :
+					      FW_ORDER(x->item.feed_id, y->item.feed_id);
 }
 
 /*

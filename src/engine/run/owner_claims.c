@@ -143,7 +143,7 @@ static int picks_by_feed(const void *a, const void *b)
 {
 	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
 
-	return x->item.feed_id < y->item.feed_id ? -1 : x->item.feed_id > y->item.feed_id;
+	return FW_ORDER(x->item.feed_id, y->item.feed_id);
 }
 
 static int picks_on_feed(void *ctx, const struct fw_feed *feed)

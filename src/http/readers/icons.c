@@ -72,22 +72,15 @@ struct icons_reading {
 	size_t url_n;
 };
 
-static int icons_compare(struct fw_str a, struct fw_str b)
-{
-	int d = memcmp(a.p, b.p, FW_MIN(a.len, b.len));
-
-	return d ? d : (a.len > b.len) - (a.len < b.len);
-}
-
 static int icons_by_url(const void *x, const void *y)
 {
-	return icons_compare(
+	return fw_str_order(
 		(*(struct reader_feed *const *)x)->icon_at.url, (*(struct reader_feed *const *)y)->icon_at.url);
 }
 
 static int icons_url_find(const void *x, const void *y)
 {
-	return icons_compare(*(const struct fw_str *)x, *(const struct fw_str *)y);
+	return fw_str_order(*(const struct fw_str *)x, *(const struct fw_str *)y);
 }
 
 /* The feeds that have an address, or a second one, in its order; and the different addresses. */

@@ -83,9 +83,8 @@ static int column_compare(struct fw_str a, struct fw_str b)
 		if (x != y)
 			return x - y;
 	}
-	if (a.len != b.len)
-		return a.len < b.len ? -1 : 1;
-	return a.len ? memcmp(a.p, b.p, a.len) : 0; /* "News" and "news" are two folders */
+	/* "News" and "news" are two folders */
+	return a.len != b.len ? FW_ORDER(a.len, b.len) : fw_str_order(a, b);
 }
 
 static int column_by_place(const void *x, const void *y)
@@ -95,7 +94,7 @@ static int column_by_place(const void *x, const void *y)
 
 	d = d ? d : column_compare(a->folder, b->folder);
 	d = d ? d : column_compare(a->title, b->title);
-	return d ? d : (a->id > b->id) - (a->id < b->id);
+	return d ? d : FW_ORDER(a->id, b->id);
 }
 
 static const struct web_feed **column_sorted(struct web *w)

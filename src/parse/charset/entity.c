@@ -14,7 +14,7 @@ static int entity_compare(struct fw_str name, size_t i)
 	size_t len = ENTITIES[i].len;
 	int c = memcmp(name.p, NAMES + ENTITIES[i].name, FW_MIN(name.len, len));
 
-	return c ? c : name.len < len ? -1 : name.len > len;
+	return c ? c : FW_ORDER(name.len, len);
 }
 
 static const struct entity_name *entity_lookup(struct fw_str name)

@@ -146,9 +146,8 @@ static int words_entry_add(struct sql_search_step *step, int64_t id, struct fw_s
 static int index_word_compare(const void *a, const void *b)
 {
 	const struct index_word *x = *(struct index_word *const *)a, *y = *(struct index_word *const *)b;
-	int d = memcmp(x->text.p, y->text.p, FW_MIN(x->text.len, y->text.len));
 
-	return d ? d : x->text.len < y->text.len ? -1 : x->text.len > y->text.len;
+	return fw_str_order(x->text, y->text);
 }
 
 /* In the order of the primary key. */
@@ -260,14 +259,7 @@ static size_t found_n(const struct fw_buf *found)
 	return found->len / sizeof(struct occurrence);
 }
 
-static int occurrence_compare(const void *a, const void *b)
-{
-	const struct occurrence *x = a, *y = b;
-
-	if (x->doc != y->doc)
-		return x->doc < y->doc ? -1 : 1;
-	return x->position < y->position ? -1 : x->position > y->position;
-}
+FW_COMPARE_BY(occurrence_compare, struct occurrence, doc, position)
 
 /*
  * Sort and remove duplicates. Occurrences of one word are sorted already; those of a prefix are

@@ -86,12 +86,7 @@ int rs_change_list(struct store *st, struct store_change_query *q, fw_change_cb 
 	return rc;
 }
 
-static int revision_compare(const void *a, const void *b)
-{
-	const struct fw_entry_row *x = a, *y = b;
-
-	return x->revision < y->revision ? -1 : x->revision > y->revision;
-}
+FW_COMPARE(revision_compare, struct fw_entry_row, revision)
 
 /* Pairs of a revision and "cut row". */
 static int revisions_show(

@@ -53,9 +53,7 @@ static int plan_by_shard(const void *a, const void *b)
 
 	if (x->shard != y->shard)
 		return x->shard < y->shard ? -1 : 1;
-	if (x->o->feed_id != y->o->feed_id)
-		return x->o->feed_id < y->o->feed_id ? -1 : 1;
-	return x->o < y->o ? -1 : x->o > y->o;
+	return x->o->feed_id != y->o->feed_id ? FW_ORDER(x->o->feed_id, y->o->feed_id) : FW_ORDER(x->o, y->o);
 }
 
 /* A push does not know the shard of its feed. */

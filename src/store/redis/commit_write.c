@@ -326,14 +326,7 @@ static void commit_retractions_write(struct redis_commit *w)
 	}
 }
 
-static int match_by_order(const void *a, const void *b)
-{
-	const struct fw_match *x = a, *y = b;
-
-	if (x->order_id != y->order_id)
-		return x->order_id < y->order_id ? -1 : 1;
-	return x->change_id < y->change_id ? -1 : x->change_id > y->change_id;
-}
+FW_COMPARE_BY(match_by_order, struct fw_match, order_id, change_id)
 
 /* The matches, by order. */
 static size_t commit_matches(struct redis_commit *w, struct fw_match **out)

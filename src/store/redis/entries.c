@@ -116,12 +116,7 @@ static int pick_newest_first(const void *a, const void *b)
 	return x->id > y->id ? -1 : x->id < y->id;
 }
 
-static int pick_oldest_first(const void *a, const void *b)
-{
-	const struct redis_pick *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+FW_COMPARE(pick_oldest_first, struct redis_pick, id)
 
 static bool pick_is_behind(const struct redis_pick *p, int64_t date_ms, int64_t id)
 {

@@ -156,14 +156,7 @@ static int feeds_of_due(struct redis_feed_list *l, const struct store_due *due, 
 	return rc;
 }
 
-static int feed_pick_by_due(const void *a, const void *b)
-{
-	const struct redis_feed_pick *x = a, *y = b;
-
-	if (x->due_at_ms != y->due_at_ms)
-		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+FW_COMPARE_BY(feed_pick_by_due, struct redis_feed_pick, due_at_ms, id)
 
 static void feed_picks_add(const struct redis_feed_list *l, const struct rs_reply *rows, struct fw_buf *out)
 {

@@ -168,14 +168,7 @@ static int account_edit_exceptions(struct account_editing *w, struct fw_err *err
 	return sql_rows_end(&drop);
 }
 
-static int account_edit_entry_compare(const void *a, const void *b)
-{
-	const struct account_edit_entry *x = a, *y = b;
-
-	if (x->feed_id != y->feed_id)
-		return x->feed_id < y->feed_id ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+FW_COMPARE_BY(account_edit_entry_compare, struct account_edit_entry, feed_id, id)
 
 static int account_edit_done_row(void *ctx, const struct sql_row *row)
 {

@@ -34,12 +34,7 @@ static int subscription_read_row(void *ctx, const struct sql_row *row)
 	return r->b.rc || !s.folder.p ? FW_ENOMEM : 0;
 }
 
-static int subscription_compare(const void *a, const void *b)
-{
-	const struct sql_subscription *x = a, *y = b;
-
-	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
-}
+FW_COMPARE(subscription_compare, struct sql_subscription, feed_id)
 
 struct sql_subscription *sql_subscription_find(struct sql_subscription *at, size_t n, int64_t feed_id)
 {

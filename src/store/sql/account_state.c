@@ -52,21 +52,9 @@ static int account_state_row(void *ctx, const struct sql_row *row)
 	return r->st->feeds.rc;
 }
 
-static int account_state_feed_compare(const void *a, const void *b)
-{
-	const struct sql_account_feed *x = a, *y = b;
+FW_COMPARE(account_state_feed_compare, struct sql_account_feed, feed_id)
 
-	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
-}
-
-static int account_state_exception_compare(const void *a, const void *b)
-{
-	const struct account_state_exception *x = a, *y = b;
-
-	if (x->feed_id != y->feed_id)
-		return x->feed_id < y->feed_id ? -1 : 1;
-	return x->entry_id < y->entry_id ? -1 : x->entry_id > y->entry_id;
-}
+FW_COMPARE_BY(account_state_exception_compare, struct account_state_exception, feed_id, entry_id)
 
 /* Most engines return the rows in order. */
 static void account_state_sort(void *at, size_t n, size_t size, int (*compare)(const void *, const void *))
@@ -198,14 +186,7 @@ int sql_accounts_lock_all(struct sql *s, bool *any, struct fw_err *err)
 
 /* ---- entries that come ----------------------------------------------------------------------- */
 
-static int account_entry_compare(const void *a, const void *b)
-{
-	const struct sql_entry_ref *x = a, *y = b;
-
-	if (x->feed_id != y->feed_id)
-		return x->feed_id < y->feed_id ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+FW_COMPARE_BY(account_entry_compare, struct sql_entry_ref, feed_id, id)
 
 struct account_total {
 	int64_t position, fresh_n;
@@ -285,7 +266,7 @@ static int account_exception_compare(const void *a, const void *b)
 	const struct account_exception *x = a, *y = b;
 
 	if (x->account_id != y->account_id)
-		return x->account_id < y->account_id ? -1 : 1;
+		return FW_ORDER(x->account_id, y->account_id);
 	return account_entry_compare(
 		&(struct sql_entry_ref){x->entry_id, x->feed_id}, &(struct sql_entry_ref){y->entry_id, y->feed_id});
 }

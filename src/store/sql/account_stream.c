@@ -251,10 +251,8 @@ static int stream_text_row(void *ctx, const struct sql_row *row)
 static int stream_text_compare(const void *a, const void *b)
 {
 	const struct stream_text *x = a, *y = b;
-	size_t n = FW_MIN(x->text.len, y->text.len);
-	int d = n ? memcmp(x->text.p, y->text.p, n) : 0;
 
-	return d ? d : (x->text.len > y->text.len) - (x->text.len < y->text.len);
+	return fw_str_order(x->text, y->text);
 }
 
 /* Equal texts have the same place. */
@@ -311,7 +309,7 @@ static int stream_compare(const struct stream_key *x, const struct stream_key *y
 {
 	if (by_date && x->date_ms != y->date_ms)
 		return x->date_ms < y->date_ms ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return FW_ORDER(x->id, y->id);
 }
 
 static int stream_id_up(const void *a, const void *b)
@@ -526,14 +524,7 @@ static int stream_tag_row(void *ctx, const struct sql_row *row)
 	return w->tags.rc;
 }
 
-static int stream_tag_compare(const void *a, const void *b)
-{
-	const struct stream_tag *x = a, *y = b;
-
-	if (x->nth != y->nth)
-		return x->nth < y->nth ? -1 : 1;
-	return x->label_id < y->label_id ? -1 : x->label_id > y->label_id;
-}
+FW_COMPARE_BY(stream_tag_compare, struct stream_tag, nth, label_id)
 
 static int stream_tag_between_row(void *ctx, const struct sql_row *row)
 {

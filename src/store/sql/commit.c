@@ -291,14 +291,7 @@ static int commit_store(struct commit_work *w, struct fw_err *err)
 	return rc ? rc : sql_shards_changed(w->s, w->changed, err);
 }
 
-static int commit_position_compare(const void *a, const void *b)
-{
-	const struct sql_visit *x = a, *y = b;
-
-	if (x->position != y->position)
-		return x->position < y->position ? -1 : 1;
-	return x->of < y->of ? -1 : x->of > y->of;
-}
+FW_COMPARE_BY(commit_position_compare, struct sql_visit, position, of)
 
 /* Sort outcomes into the order in which all writers lock the rows. */
 static int commit_outcomes_sort(struct commit_work *w, struct fw_err *err)

@@ -150,20 +150,13 @@ static int feed_kept_row(void *ctx, const struct sql_row *row)
 	return fw_store_feed_dup(&l->keep, f) ? 0 : FW_ENOMEM;
 }
 
-static int feed_id_compare(const void *a, const void *b)
-{
-	const struct fw_feed *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+FW_COMPARE(feed_id_compare, struct fw_feed, id)
 
 static int feed_due_compare(const void *a, const void *b)
 {
 	const struct fw_feed *x = a, *y = b;
 
-	if (x->due_at_ms != y->due_at_ms)
-		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return feed_id_compare(a, b);
+	return x->due_at_ms != y->due_at_ms ? FW_ORDER(x->due_at_ms, y->due_at_ms) : feed_id_compare(a, b);
 }
 
 /* Read the picked feeds, and show them in order. */
@@ -209,11 +202,8 @@ static int due_position_compare(const void *a, const void *b)
 {
 	const struct due_position *x = a, *y = b;
 
-	if (x->due_at_ms != y->due_at_ms)
-		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return sql_position_feed(x->position) < sql_position_feed(y->position) ?
-		-1 :
-		sql_position_feed(x->position) > sql_position_feed(y->position);
+	return x->due_at_ms != y->due_at_ms ? FW_ORDER(x->due_at_ms, y->due_at_ms) :
+					      FW_ORDER(sql_position_feed(x->position), sql_position_feed(y->position));
 }
 
 /* Show the feeds at these places that the names allow. */

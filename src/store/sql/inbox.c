@@ -254,14 +254,7 @@ static int inbox_status_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-static int inbox_position_compare(const void *a, const void *b)
-{
-	const struct inbox_feed *x = a, *y = b;
-
-	if (x->position != y->position)
-		return x->position < y->position ? -1 : 1;
-	return x->row_id < y->row_id ? -1 : x->row_id > y->row_id;
-}
+FW_COMPARE_BY(inbox_position_compare, struct inbox_feed, position, row_id)
 
 /*
  * Lock the stored feeds in the order of all writers. One that moved or went meanwhile: start over.

@@ -146,12 +146,7 @@ static void load_choose_new(struct load_work *w, int64_t *last)
 
 /* ---- write ----------------------------------------------------------------------------------- */
 
-static int load_position_compare(const void *a, const void *b)
-{
-	const struct load_feed *x = a, *y = b;
-
-	return x->position < y->position ? -1 : x->position > y->position;
-}
+FW_COMPARE(load_position_compare, struct load_feed, position)
 
 /*
  * Write both tables in the order of their keys: feeds by id, then schedule by position. This sorts

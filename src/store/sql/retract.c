@@ -7,12 +7,7 @@
 
 #include "store/sql/core.h"
 
-static int retract_compare(const void *a, const void *b)
-{
-	const struct sql_old_entry *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+FW_COMPARE(retract_compare, struct sql_old_entry, id)
 
 /* Several visits of one commit may retract the same entry: keep each once. */
 static size_t retract_unique(struct sql_old_entry *e, size_t n)

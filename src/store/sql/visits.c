@@ -129,9 +129,7 @@ static int loaded_visit_compare(const void *a, const void *b)
 {
 	const struct fw_visit *x = ((const struct loaded_visit *)a)->v, *y = ((const struct loaded_visit *)b)->v;
 
-	if (x->feed_id != y->feed_id)
-		return x->feed_id < y->feed_id ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return x->feed_id != y->feed_id ? FW_ORDER(x->feed_id, y->feed_id) : FW_ORDER(x->id, y->id);
 }
 
 static int loaded_visits_find(struct sql *s, struct loaded_visits *l, struct fw_err *err)

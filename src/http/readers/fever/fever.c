@@ -75,12 +75,9 @@ struct fever_feeds {
 static int fever_by_folder(const void *x, const void *y)
 {
 	const struct reader_feed *a = *(const struct reader_feed *const *)x, *b = *(const struct reader_feed *const *)y;
-	size_t n = FW_MIN(a->folder.len, b->folder.len);
-	int d = n ? memcmp(a->folder.p, b->folder.p, n) : 0;
+	int d = fw_str_order(a->folder, b->folder);
 
-	if (d || a->folder.len != b->folder.len)
-		return d ? d : a->folder.len < b->folder.len ? -1 : 1;
-	return a->id < b->id ? -1 : a->id > b->id;
+	return d ? d : FW_ORDER(a->id, b->id);
 }
 
 static int fever_feeds_read(struct reader *rd, bool brief, struct fever_feeds *out)
@@ -217,7 +214,7 @@ static int fever_by_icon(const void *x, const void *y)
 {
 	const struct reader_feed *a = *(const struct reader_feed *const *)x, *b = *(const struct reader_feed *const *)y;
 
-	return (a->icon_id > b->icon_id) - (a->icon_id < b->icon_id);
+	return FW_ORDER(a->icon_id, b->icon_id);
 }
 
 /* Each icon once. Sorts f->by_folder. */
@@ -282,7 +279,7 @@ static int fever_by_number(const void *x, const void *y)
 {
 	const int64_t *a = x, *b = y;
 
-	return (*a > *b) - (*a < *b);
+	return FW_ORDER(*a, *b);
 }
 
 static int fever_page_add(void *ctx, const struct fw_stream_entry *e)

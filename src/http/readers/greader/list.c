@@ -76,10 +76,8 @@ struct list_folders {
 static int list_by_folder(const void *x, const void *y)
 {
 	const struct list_folder *a = x, *b = y;
-	size_t n = FW_MIN(a->name.len, b->name.len);
-	int d = n ? memcmp(a->name.p, b->name.p, n) : 0;
 
-	return d ? d : (a->name.len > b->name.len) - (a->name.len < b->name.len);
+	return fw_str_order(a->name, b->name);
 }
 
 /* The folders that have subscriptions, with the sums of these. */

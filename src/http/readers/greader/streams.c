@@ -319,7 +319,7 @@ static int stream_newest(const void *x, const void *y)
 {
 	const int64_t *a = x, *b = y;
 
-	return (*a < *b) - (*a > *b);
+	return FW_ORDER(*b, *a);
 }
 
 static int stream_oldest(const void *x, const void *y)

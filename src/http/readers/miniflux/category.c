@@ -49,10 +49,8 @@ static int category_label_add(void *ctx, const struct fw_label *label)
 static int category_by_name(const void *x, const void *y)
 {
 	const struct miniflux_category *a = x, *b = y;
-	size_t n = FW_MIN(a->folder.len, b->folder.len);
-	int d = n ? memcmp(a->folder.p, b->folder.p, n) : 0;
 
-	return d ? d : (a->folder.len > b->folder.len) - (a->folder.len < b->folder.len);
+	return fw_str_order(a->folder, b->folder);
 }
 
 static struct miniflux_category *category_of(const struct miniflux_lists *l, size_t n, struct fw_str folder)

@@ -145,12 +145,7 @@ struct entries_page {
 	bool ids_alone; /* without the entries */
 };
 
-static int entry_category_by_id(const void *x, const void *y)
-{
-	const struct miniflux_category *a = x, *b = y;
-
-	return (a->id > b->id) - (a->id < b->id);
-}
+FW_COMPARE(entry_category_by_id, struct miniflux_category, id)
 
 static void entry_parts_add(struct entries_page *l, const struct fw_stream *s)
 {
