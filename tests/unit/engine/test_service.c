@@ -166,7 +166,8 @@ static void wait_for(const char *part)
 
 static void starts(const struct service_task *task, size_t n, bool leads, bool waits)
 {
-	static struct fw_config config = {.store = (char *)(uintptr_t) "x"};
+	static char url[] = "x";
+	static struct fw_config config = {.store = url};
 	struct service_options o = {.config = &config,
 		.who = "tests",
 		.waits = "all wait",
