@@ -213,11 +213,13 @@ static bool sender_order_is_due(const struct sender_order *o, int64_t now_ms)
 	return !o->attempt && o->pending_n > 0 && o->due_ms <= now_ms && o->state != FW_ORDER_PAUSED;
 }
 
-int sender_work(struct fw_sender *s, struct fw_err *err)
+static int sender_work(void *ctx, struct fw_store *st, struct fw_err *err)
 {
+	struct fw_sender *s = ctx;
 	int64_t now_ms = fw_config_now_ms(s->config), until_ms = fw_mono_ms() + STEP_MS;
 	int rc = 0;
 
+	(void)st;
 	if (service_is_stopping(s->service))
 		return 0;
 	for (size_t i = 0; !rc && service_leads(s->service) && i < s->ready_n && s->in_flight < SENDER_IN_FLIGHT_MAX;
@@ -237,7 +239,7 @@ int sender_work(struct fw_sender *s, struct fw_err *err)
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-static int sender_collect_task(void *ctx, struct fw_store *st, struct fw_err *err)
+static int sender_collect(void *ctx, struct fw_store *st, struct fw_err *err)
 {
 	struct fw_sender *s = ctx;
 
@@ -249,18 +251,6 @@ static int sender_collect_task(void *ctx, struct fw_store *st, struct fw_err *er
 	if (!s->finish_n++)
 		s->finish_by_ms = fw_mono_ms() + FINISH_MS;
 	return 0;
-}
-
-static int sender_work_task(void *ctx, struct fw_store *st, struct fw_err *err)
-{
-	(void)st;
-	return sender_work(ctx, err);
-}
-
-static int sender_sweep_task(void *ctx, struct fw_store *st, struct fw_err *err)
-{
-	(void)st;
-	return sender_sweep(ctx, err);
 }
 
 static bool sender_has_work(const struct fw_sender *s)
@@ -280,7 +270,7 @@ static bool sender_has_work(const struct fw_sender *s)
  * fw_sender_finish(): a round that began after it has looked, and nothing is due. A store that is
  * busy is waited for.
  */
-static int sender_finish_task(void *ctx, struct fw_store *st, struct fw_err *err)
+static int sender_finish(void *ctx, struct fw_store *st, struct fw_err *err)
 {
 	struct fw_sender *s = ctx;
 	bool waits = st ? service_leads(s->service) && sender_has_work(s) : service_store(s->service) != NULL;
@@ -325,11 +315,11 @@ static void sender_limits(struct fw_fetch_config *f)
 static int sender_service_open(struct fw_sender *s, struct fw_err *err)
 {
 	static const struct service_task TASK[TASK_N] = {
-		[COLLECT] = {0, TASK_OFFLINE, sender_collect_task},
+		[COLLECT] = {0, TASK_OFFLINE, sender_collect},
 		[LOOK] = {LOOK_MS, TASK_LEADS, sender_look},
-		[WORK] = {0, TASK_LEADS, sender_work_task},
-		[SWEEP] = {SENDER_SWEEP_MS, TASK_LEADS, sender_sweep_task},
-		[FINISH] = {0, TASK_OFFLINE, sender_finish_task},
+		[WORK] = {0, TASK_LEADS, sender_work},
+		[SWEEP] = {SENDER_SWEEP_MS, TASK_LEADS, sender_sweep},
+		[FINISH] = {0, TASK_OFFLINE, sender_finish},
 	};
 	int rc = service_open(&(struct service_options){.config = s->config,
 				      .who = "orders",

@@ -102,8 +102,6 @@ struct sender_attempt {
 struct sender_order *sender_order_find(struct fw_sender *s, int64_t id);
 /* Read all orders again. */
 FW_MUST_CHECK int sender_list_orders(struct fw_sender *s, struct fw_err *err);
-/* Start what is due. */
-FW_MUST_CHECK int sender_work(struct fw_sender *s, struct fw_err *err);
 
 /* ---- sender_batch.c -------------------------------------------------------------------------- */
 
@@ -146,7 +144,7 @@ FW_MUST_CHECK int sender_make_dead(struct fw_sender *s, struct sender_order *o, 
 FW_MUST_CHECK int sender_end_order(struct fw_sender *s, struct sender_order *o, struct fw_err *err);
 /* Remove all that is stored of an order that does not exist. */
 FW_MUST_CHECK int sender_remove_orphans(struct fw_sender *s, int64_t order_id, struct fw_err *err);
-/* Remove old dead letters, and matches of orders that do not exist. */
-FW_MUST_CHECK int sender_sweep(struct fw_sender *s, struct fw_err *err);
+/* A task: remove old dead letters, and matches of orders that do not exist. */
+FW_MUST_CHECK int sender_sweep(void *sender, struct fw_store *st, struct fw_err *err);
 
 #endif

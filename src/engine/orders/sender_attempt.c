@@ -15,8 +15,8 @@
 #include "base/url.h"
 #include "engine/orders/runner.h"
 #include "engine/orders/sender.h"
-#include "engine/settings.h"
 #include "engine/orders/webhook.h"
+#include "engine/settings.h"
 #include "sched/due.h"
 
 static uint64_t sender_random(void)

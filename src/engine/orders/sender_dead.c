@@ -144,11 +144,13 @@ int sender_remove_orphans(struct fw_sender *s, int64_t order_id, struct fw_err *
 	return rc;
 }
 
-int sender_sweep(struct fw_sender *s, struct fw_err *err)
+int sender_sweep(void *sender, struct fw_store *st, struct fw_err *err)
 {
+	struct fw_sender *s = sender;
 	size_t at = 0;
 	int rc = 0;
 
+	(void)st;
 	for (struct sender_order *o; !rc && (o = fw_map_next(&s->orders, &at, NULL)) != NULL;) {
 		if (o->dead_n && s->config->changes_retention_ms)
 			rc = dead_letters_prune(s, o, err);
